@@ -1,0 +1,6 @@
+#pragma once
+
+// The one include of sifr's users.
+#include "./engine/engine.hpp"
+#include "./sifr_error.hpp"
+#include "./sifr_version.hpp"
