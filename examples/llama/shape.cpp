@@ -1,0 +1,203 @@
+#include "examples/llama/shape.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+#include <vector>
+
+namespace llama {
+namespace {
+
+using Errors = std::vector<std::string>;
+
+struct CountKey {
+  std::string_view name;
+  std::int64_t LlamaShape::*member;
+  bool is_needed;
+};
+constexpr std::array kCounts = {
+    CountKey{"hidden", &LlamaShape::hidden, true},
+    CountKey{"layers", &LlamaShape::layers, true},
+    CountKey{"heads", &LlamaShape::heads, true},
+    CountKey{"kv_heads", &LlamaShape::kv_heads, true},
+    CountKey{"head_size", &LlamaShape::head_size, false},
+    CountKey{"intermediate", &LlamaShape::intermediate, true},
+    CountKey{"vocab", &LlamaShape::vocab, true},
+};
+struct NumberKey {
+  std::string_view name;
+  double LlamaShape::*member;
+};
+constexpr std::array kNumbers = {
+    NumberKey{"rope_theta", &LlamaShape::rope_theta},
+    NumberKey{"rms_eps", &LlamaShape::rms_eps},
+};
+constexpr std::string_view kExample =
+    "'hidden=64,layers=2,heads=4,kv_heads=2,intermediate=128,vocab=256,tied=0'";
+constexpr std::string_view kKeys =
+    "hidden, layers, heads, kv_heads, head_size, intermediate, vocab, tied, rope_theta, rms_eps";
+constexpr std::int64_t kLargest = std::int64_t{1}
+                                  << 31;  // products of two sizes stay far inside int64
+
+[[noreturn]] void fail(const std::string& front, const Errors& errors) {
+  std::string text = front;
+  for (const std::string& error : errors)
+    text += "\n  " + error;
+  throw std::invalid_argument(text);
+}
+
+template <class T>
+bool read_number(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && !text.empty();
+}
+
+std::string quoted(std::string_view text) {
+  return "'" + std::string(text) + "'";
+}
+
+bool read_count(LlamaShape& shape, std::string_view key, std::string_view value, Errors& errors) {
+  for (const CountKey& count : kCounts) {
+    if (count.name != key) continue;
+    if (!read_number(value, shape.*count.member)) {
+      errors.push_back(std::string(key) + "=" + std::string(value) + ": needs a whole number");
+    }
+    return true;
+  }
+  return false;
+}
+
+bool read_real(LlamaShape& shape, std::string_view key, std::string_view value, Errors& errors) {
+  for (const NumberKey& number : kNumbers) {
+    if (number.name != key) continue;
+    if (!read_number(value, shape.*number.member)) {
+      errors.push_back(std::string(key) + "=" + std::string(value) + ": needs a number");
+    }
+    return true;
+  }
+  return false;
+}
+
+void read_entry(LlamaShape& shape,
+                std::string_view entry,
+                std::vector<std::string_view>& seen,
+                Errors& errors) {
+  const std::size_t equals = entry.find('=');
+  if (equals == std::string_view::npos) {
+    errors.push_back(quoted(entry) + ": needs the form key=value");
+    return;
+  }
+  const std::string_view key = entry.substr(0, equals);
+  const std::string_view value = entry.substr(equals + 1);
+  for (const std::string_view earlier : seen) {
+    if (earlier == key) errors.push_back(std::string(key) + " is written twice");
+  }
+  seen.push_back(key);
+  if (read_count(shape, key, value, errors) || read_real(shape, key, value, errors)) return;
+  if (key != "tied") {
+    errors.push_back(quoted(key) + " is no key; the keys are " + std::string(kKeys));
+  } else if (value == "0" || value == "1") {
+    shape.tied = value == "1";
+  } else {
+    errors.push_back("tied=" + std::string(value) + ": needs 0 or 1");
+  }
+}
+
+void note_missing(const std::vector<std::string_view>& seen, Errors& errors) {
+  const auto is_missing = [&seen](std::string_view key) {
+    for (const std::string_view written : seen) {
+      if (written == key) return false;
+    }
+    return true;
+  };
+  for (const CountKey& count : kCounts) {
+    if (count.is_needed && is_missing(count.name))
+      errors.push_back(std::string(count.name) + " is missing");
+  }
+  if (is_missing("tied"))
+    errors.emplace_back("tied is missing: 1 if the head uses the embedding's matrix, else 0");
+}
+
+Errors faults_of(const LlamaShape& shape) {
+  Errors errors;
+  for (const CountKey& count : kCounts) {
+    const std::int64_t value = shape.*count.member;
+    if (value < 1 || value > kLargest) {
+      errors.push_back(std::string(count.name) + "=" + std::to_string(value) +
+                       ": must be from 1 to 2^31");
+    }
+  }
+  if (shape.kv_heads > 0 && shape.heads % shape.kv_heads != 0) {
+    errors.push_back("heads=" + std::to_string(shape.heads) +
+                     " must be a multiple of kv_heads=" + std::to_string(shape.kv_heads) +
+                     ": each key head serves equally many query heads");
+  }
+  if (shape.head_size % 2 != 0) {
+    errors.push_back("head_size=" + std::to_string(shape.head_size) +
+                     " must be even: rotary positions turn pairs");
+  }
+  for (const NumberKey& number : kNumbers) {
+    const double value = shape.*number.member;
+    if (std::isfinite(value) && value > 0) continue;
+    errors.push_back(std::string(number.name) + "=" + std::to_string(value) + ": must be above 0");
+  }
+  return errors;
+}
+
+}  // namespace
+
+std::int64_t LlamaShape::block_parameter_count() const noexcept {
+  const std::int64_t attention = 2 * hidden * query_width() + 2 * hidden * kv_width();
+  return attention + 3 * hidden * intermediate + 2 * hidden;
+}
+
+std::int64_t LlamaShape::parameter_count() const noexcept {
+  return (tied ? 1 : 2) * vocab * hidden + layers * block_parameter_count() + hidden;
+}
+
+LlamaShape parse_shape(std::string_view text) {
+  LlamaShape shape;
+  std::vector<std::string_view> seen;
+  Errors errors;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    read_entry(shape, rest.substr(0, comma), seen, errors);
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  note_missing(seen, errors);
+  const std::string front =
+      "the shape " + quoted(text) + " (an example: " + std::string(kExample) + "):";
+  if (!errors.empty()) fail(front, errors);
+  if (shape.head_size == 0 && shape.heads > 0) {
+    if (shape.hidden % shape.heads != 0) {
+      fail(front,
+           {"hidden=" + std::to_string(shape.hidden) + " is no multiple of heads=" +
+            std::to_string(shape.heads) + ": change one of them, or add head_size"});
+    }
+    shape.head_size = shape.hidden / shape.heads;
+  }
+  errors = faults_of(shape);
+  if (!errors.empty()) fail(front, errors);
+  return shape;
+}
+
+void validate(const LlamaShape& shape) {
+  const Errors errors = faults_of(shape);
+  if (!errors.empty()) fail("the model's shape:", errors);
+}
+
+std::string to_string(const LlamaShape& shape) {
+  std::ostringstream text;
+  text.precision(17);
+  for (const CountKey& count : kCounts)
+    text << count.name << '=' << shape.*count.member << ',';
+  text << "tied=" << (shape.tied ? 1 : 0);
+  for (const NumberKey& number : kNumbers)
+    text << ',' << number.name << '=' << shape.*number.member;
+  return text.str();
+}
+
+}  // namespace llama
