@@ -25,8 +25,7 @@ function(sifr_configure target)
 endfunction()
 
 # sifr_add_library(name SOURCES … [KERNELS …] PUBLIC_HEADERS … DEPENDS … PRIVATE_DEPENDS …)
-# KERNELS are sources whose loops must give the same bits on every CPU: no contraction, no TSan
-# instrumentation (their CPU dispatch runs before TSan is up).
+# KERNELS are sources whose loops must give the same bits on every CPU: no contraction.
 function(sifr_add_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;KERNELS;PUBLIC_HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target sifr_${name})
@@ -37,11 +36,8 @@ function(sifr_add_library name)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${arg_PUBLIC_HEADERS})
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
   if(arg_KERNELS)
-    set(flags -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off)
-    if(SIFR_SANITIZE MATCHES "thread")
-      list(APPEND flags -fno-sanitize=thread)
-    endif()
-    set_source_files_properties(${arg_KERNELS} PROPERTIES COMPILE_OPTIONS "${flags}")
+    set_source_files_properties(${arg_KERNELS} PROPERTIES
+      COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=off")
   endif()
   set_property(GLOBAL APPEND PROPERTY SIFR_LIBRARIES ${target})
 endfunction()

@@ -1,26 +1,29 @@
 #pragma once
 
+#include "./log.hpp"
+#include "./memory.hpp"
+#include "./stream.hpp"
+#include "./thread_pool.hpp"
+#include "./view.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "./memory.hpp"
-#include "./stream.hpp"
-#include "./thread_pool.hpp"
-#include "./view.hpp"
-
 namespace sifr {
 
-/// The accelerator or the operating system refused: the message names the call. The device is not usable further.
+/// The accelerator or the operating system refused: the message names the call. The device is not
+/// usable further.
 class SIFR_API DeviceError : public std::runtime_error, public Error {
  public:
   using std::runtime_error::runtime_error;
   [[nodiscard]] const char* message() const noexcept override { return what(); }
 };
 
-/// host: ordinary memory and threads. cuda: a GPU. simulated: a real account, memory without bytes, virtual clocks.
+/// host: ordinary memory and threads. cuda: a GPU. simulated: a real account, memory without bytes,
+/// virtual clocks.
 enum class DeviceKind : std::uint8_t { kHost, kCuda, kSimulated };
 
 /// One rank's machine: memory with an account, streams, and the helpers that run its host kernels.
@@ -36,10 +39,11 @@ class SIFR_API Device {
   [[nodiscard]] virtual ThreadPool& pool() noexcept = 0;
   /// The stream on which the model computes. On the host a caller stream.
   [[nodiscard]] virtual Stream& compute() noexcept = 0;
-  /// A further stream; on the host a worker bound to the rank's cores.
+  /// A further stream; on the host a worker bound to the rank's cores. The device outlives it.
   [[nodiscard]] virtual Stream make_stream(const std::string& name) = 0;
 
-  /// Device memory: zeroed, resident, aligned to 4096 bytes. 0 bytes is an ordinary size. Throws OutOfMemory.
+  /// Device memory: zeroed, resident, aligned to 4096 bytes. 0 bytes is an ordinary size, with a
+  /// null address. May outlive the device. Throws OutOfMemory.
   [[nodiscard]] virtual Buffer allocate(std::int64_t bytes, Purpose purpose) = 0;
 };
 
@@ -47,6 +51,9 @@ struct HostOptions {
   Limits limits = {};
   int threads = 1;             // of the pool, the caller included
   std::vector<int> cpus = {};  // where helpers and workers run; empty: anywhere
+  int rank = 0;                // for notices
+  Log log =
+      {};  // told once if the system refuses to bind threads to `cpus`; they then run anywhere
 };
 [[nodiscard]] SIFR_API std::unique_ptr<Device> make_host_device(const HostOptions& options);
 

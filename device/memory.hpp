@@ -1,5 +1,7 @@
 #pragma once
 
+#include "../sifr_error.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +11,19 @@
 #include <string>
 #include <string_view>
 
-#include "../sifr_error.hpp"
-
 namespace sifr {
 
-/// What an allocation is for. Every byte on a device or in host memory that the engine holds has one.
-enum class Purpose : std::uint8_t { kWeights, kGradients, kOptimizer, kWindow, kBucket, kActivation, kStaging };
+/// What an allocation is for. Every byte on a device or in host memory that the engine holds has
+/// one.
+enum class Purpose : std::uint8_t {
+  kWeights,
+  kGradients,
+  kOptimizer,
+  kWindow,
+  kBucket,
+  kActivation,
+  kStaging
+};
 inline constexpr std::size_t kPurposeCount = 7;
 [[nodiscard]] SIFR_API std::string_view name_of(Purpose purpose) noexcept;
 
@@ -29,8 +38,9 @@ struct Limits {
   std::optional<std::int64_t> host = {};
 };
 
-/// A snapshot of one account: bytes now and at their peak, by tier and purpose. Equal sums by construction:
-/// `total(tier)` is the sum of the rows' `now`; `peak(tier)` is the peak of that sum, not the sum of peaks.
+/// A snapshot of one account: bytes now and at their peak, by tier and purpose. Equal sums by
+/// construction: `total(tier)` is the sum of the rows' `now`; `peak(tier)` is the peak of that sum,
+/// not the sum of peaks.
 struct SIFR_API MemoryTable {
   struct Row {
     std::int64_t now = 0;
@@ -43,14 +53,20 @@ struct SIFR_API MemoryTable {
   [[nodiscard]] const Row& row(Tier tier, Purpose purpose) const noexcept {
     return rows[static_cast<std::size_t>(tier)][static_cast<std::size_t>(purpose)];
   }
-  [[nodiscard]] const Row& total(Tier tier) const noexcept { return totals[static_cast<std::size_t>(tier)]; }
-  /// Several lines for people: a row a purpose that ever held bytes, in MiB, and a last row *unaccounted*: what
-  /// the process really holds (resident set) beyond the table.
+  [[nodiscard]] const Row& total(Tier tier) const noexcept {
+    return totals[static_cast<std::size_t>(tier)];
+  }
+  /// Several lines for people: a row a purpose that ever held bytes, in MiB, and a last row
+  /// *unaccounted*: what the process really holds (resident set) beyond the table.
   [[nodiscard]] std::string to_string() const;
 };
 
-/// More bytes were asked for than the limit or the machine has. Lower the size, raise the limit, or shard more;
-/// the text names the purpose, both numbers and the table.
+/// Bytes of the process that are in memory now (its resident set); 0 where the system does not
+/// tell.
+[[nodiscard]] SIFR_API std::int64_t resident_bytes() noexcept;
+
+/// More bytes were asked for than the limit or the machine has. Lower the size, raise the limit, or
+/// shard more; the text names the purpose, both numbers and the table.
 class SIFR_API OutOfMemory : public std::runtime_error, public Error {
  public:
   OutOfMemory(const std::string& text, const MemoryTable& table);
@@ -63,7 +79,8 @@ class SIFR_API OutOfMemory : public std::runtime_error, public Error {
 
 class MemoryAccount;
 
-/// Bytes noted in an account for as long as this lives. Move-only; outlives nothing: the account is kept alive.
+/// Bytes noted in an account for as long as this lives. Move-only; outlives nothing: the account is
+/// kept alive.
 class SIFR_API Charge {
  public:
   Charge() = default;
@@ -76,7 +93,10 @@ class SIFR_API Charge {
 
  private:
   friend class MemoryAccount;
-  Charge(std::shared_ptr<MemoryAccount> account, Tier tier, Purpose purpose, std::int64_t bytes) noexcept;
+  Charge(std::shared_ptr<MemoryAccount> account,
+         Tier tier,
+         Purpose purpose,
+         std::int64_t bytes) noexcept;
   std::shared_ptr<MemoryAccount> account_;
   Tier tier_ = Tier::kDevice;
   Purpose purpose_ = Purpose::kWeights;
@@ -86,9 +106,14 @@ class SIFR_API Charge {
 /// Who holds how many bytes of one rank, and how many it may hold. Thread-safe.
 class SIFR_API MemoryAccount : public std::enable_shared_from_this<MemoryAccount> {
  public:
+  /// Throws UsageError for a negative limit.
   [[nodiscard]] static std::shared_ptr<MemoryAccount> make(const Limits& limits);
+  ~MemoryAccount();
+  MemoryAccount(const MemoryAccount&) = delete;
+  MemoryAccount& operator=(const MemoryAccount&) = delete;
 
-  /// Notes `bytes` (≥ 0) until the Charge ends. Throws OutOfMemory, and notes nothing, beyond the limit.
+  /// Notes `bytes` (≥ 0) until the Charge ends. Throws OutOfMemory, and notes nothing, beyond the
+  /// limit.
   [[nodiscard]] Charge charge(std::int64_t bytes, Purpose purpose, Tier tier = Tier::kDevice);
   [[nodiscard]] MemoryTable table() const;
 
@@ -97,18 +122,21 @@ class SIFR_API MemoryAccount : public std::enable_shared_from_this<MemoryAccount
   explicit MemoryAccount(const Limits& limits);
   void release(Tier tier, Purpose purpose, std::int64_t bytes) noexcept;
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
-/// Memory with one owner, charged to an account. Page-aligned, zeroed, and resident (prefaulted) from the start,
-/// so that no later write meets a first touch. Move-only; freed at the end.
+/// Memory with one owner, charged to an account. Page-aligned, zeroed, and resident (prefaulted)
+/// from the start, so that no later write meets a first touch. Move-only; freed at the end.
 class SIFR_API Buffer {
  public:
   Buffer() = default;
   /// Frees `data` by whatever `keep` does at its end.
   Buffer(std::byte* data, std::int64_t bytes, Charge charge, std::shared_ptr<void> keep) noexcept;
-  Buffer(Buffer&&) noexcept = default;
-  Buffer& operator=(Buffer&&) noexcept = default;
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() = default;
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
 
@@ -116,7 +144,7 @@ class SIFR_API Buffer {
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
   Charge charge_;
-  std::shared_ptr<void> keep_;
+  std::shared_ptr<void> keep_;  // after the charge: memory is freed before the account hears of it
 };
 
 }  // namespace sifr

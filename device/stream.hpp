@@ -1,5 +1,7 @@
 #pragma once
 
+#include "../sifr_error.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,8 +10,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "../sifr_error.hpp"
 
 namespace sifr {
 
@@ -26,8 +26,8 @@ class Task {
 
   Task() = default;
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, Task>)
-  Task(F&& f) {  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
+  requires(!std::is_same_v<std::remove_cvref_t<F>, Task>)
+      Task(F&& f) {  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
     using Function = std::remove_cvref_t<F>;
     static_assert(sizeof(Function) <= kCapacity, "capture less, or capture a pointer to it");
     static_assert(std::is_nothrow_move_constructible_v<Function>);
@@ -70,8 +70,9 @@ class Task {
 };
 }  // namespace detail
 
-/// A point in a stream's work. A value: copies name the same point. The default is a point long past.
-/// Memory that the work uses belongs into the submitted task (or stays alive until the event is complete).
+/// A point in a stream's work. A value: copies name the same point. The default is a point long
+/// past. Memory that the work uses belongs into the submitted task (or stays alive until the event
+/// is complete).
 class SIFR_API Event {
  public:
   Event() = default;
@@ -92,15 +93,18 @@ enum class StreamKind : std::uint8_t { kCaller, kWorker, kCuda };
 
 /// An ordered queue of work. Move-only. The only ordering verbs are record, wait and synchronize.
 ///
-/// A caller stream has no thread: work is what the calling thread does, now. A worker stream has one host thread and
-/// a queue. When work throws, later work is skipped, events complete with the error, and synchronize throws it; the
-/// stream stays failed. Steady-state use allocates nothing.
+/// A caller stream has no thread: work is what the calling thread does, now. A worker stream has
+/// one host thread and a queue. When work throws, later work is skipped, events complete with the
+/// error, and synchronize throws it; the stream stays failed. Steady-state use allocates nothing.
 class SIFR_API Stream {
  public:
   /// `pool` (may be null: all inline) serves the kernels; it outlives the stream.
   [[nodiscard]] static Stream caller(ThreadPool* pool = nullptr);
-  /// `cpus`: where the thread may run; empty leaves it free. `name` shows in debuggers (15 characters).
-  [[nodiscard]] static Stream worker(const std::string& name, ThreadPool* pool = nullptr, std::vector<int> cpus = {});
+  /// `cpus`: where the thread may run; empty leaves it free. `name` shows in debuggers (15
+  /// characters).
+  [[nodiscard]] static Stream worker(const std::string& name,
+                                     ThreadPool* pool = nullptr,
+                                     std::vector<int> cpus = {});
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
   Stream(const Stream&) = delete;
@@ -108,17 +112,19 @@ class SIFR_API Stream {
   /// Finishes the queue; errors of the work are dropped.
   ~Stream();
 
-  /// Enqueues work; blocks only while the queue (1024 tasks) is full. On a caller stream it runs at once and throws.
+  /// Enqueues work; blocks only while the queue (1024 tasks) is full. On a caller stream it runs at
+  /// once and throws.
   void submit(detail::Task task);
   [[nodiscard]] Event record();
-  /// Work submitted later starts after `event`; if that completed with an error, this stream fails with it.
-  /// Never blocks on a worker stream; a caller stream blocks now.
+  /// Work submitted later starts after `event`; if that completed with an error, this stream fails
+  /// with it. Never blocks on a worker stream; a caller stream blocks now.
   void wait(const Event& event);
   /// Blocks until all submitted work is done; throws what it threw.
   void synchronize();
 
   [[nodiscard]] StreamKind kind() const noexcept;
-  /// The kernels of this stream's device and the helpers that host kernels use; for device/ and for backends.
+  /// The kernels of this stream's device and the helpers that host kernels use; for device/ and for
+  /// backends.
   [[nodiscard]] detail::Kernels& kernels() const noexcept;
   [[nodiscard]] ThreadPool* pool() const noexcept;
 

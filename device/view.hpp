@@ -1,10 +1,10 @@
 #pragma once
 
+#include "./dtype.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-
-#include "./dtype.hpp"
 
 namespace sifr {
 
@@ -27,8 +27,7 @@ struct BasicView {
     return reinterpret_cast<Element*>(data);
   }
   operator BasicView<const std::byte>() const noexcept  // NOLINT(google-explicit-constructor)
-    requires(!std::is_const_v<Byte>)
-  {
+      requires(!std::is_const_v<Byte>) {
     return {data, count, dtype};
   }
 };

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sifr::detail {
+
+/// Names the calling thread for debuggers (15 characters are shown) and binds it to `cpus`; empty
+/// leaves it free. False if the system refused to bind: the thread then runs where it ran before.
+bool settle_this_thread(const std::string& name, const std::vector<int>& cpus) noexcept;
+
+}  // namespace sifr::detail
