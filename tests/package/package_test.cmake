@@ -1,0 +1,18 @@
+# cmake -D WAY=find_package|add_subdirectory -D ROOT= -D BUILD= -D FOLDER= -D COMPILER= -D LAUNCHER= -P package_test.cmake
+# Builds and runs the consumer under consumer/, in a scratch FOLDER, as a user's own project would be.
+cmake_minimum_required(VERSION 3.25)
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE "${FOLDER}")
+if(WAY STREQUAL find_package)
+  run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${FOLDER}/prefix")
+endif()
+run("${CMAKE_COMMAND}" -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${FOLDER}/build" -D "WAY=${WAY}"
+  -D "SIFR_SOURCE=${ROOT}" -D "CMAKE_PREFIX_PATH=${FOLDER}/prefix" -D CMAKE_BUILD_TYPE=Release
+  -D "CMAKE_CXX_COMPILER=${COMPILER}" -D "CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
+  -D CMAKE_COMPILE_WARNING_AS_ERROR=ON)
+run("${CMAKE_COMMAND}" --build "${FOLDER}/build" --parallel 2)
+run("${FOLDER}/build/consumer" "${CMAKE_CURRENT_LIST_DIR}/consumer/ds_config.json")

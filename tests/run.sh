@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Builds and runs sifr's tests. Ends with ctest's summary; the exit code tells.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  cat <<'END'
+usage: bash tests/run.sh [--fast] [--label NAME] [--oracles]
+  (nothing)     the whole suite: format, clang-tidy on clang 14, release, ASan with UBSan, TSan, fuzzers, packages
+  --fast        the daily loop: the release build and its tests without the label slow
+  --label NAME  the release build and the tests of one label: a room (device, comm, …), layers, package, slow, …
+  --oracles     first install PyTorch and transformers (5 GB, once) into ${XDG_CACHE_HOME:-~/.cache}/sifr;
+                without them their tests print [skipped]
+END
+}
+
+mode=whole
+oracles=no
+label=""
+while [ $# -gt 0 ]; do
+  case $1 in
+    --fast) mode=fast ;;
+    --label) mode=label label=${2:?--label needs a name} && shift ;;
+    --oracles) oracles=yes ;;
+    --help | -h) usage && exit 0 ;;
+    *) usage >&2 && exit 2 ;;
+  esac
+  shift
+done
+
+bash cmake/install_packages.sh --tests
+
+# One compiler cache for every clone, whatever its path.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros
+jobs=$(nproc)
+
+if [ $oracles = yes ]; then bash tests/oracles/install.sh; fi
+python=$(bash tests/oracles/python.sh)
+
+# phase TEXT COMMAND...: runs it, tells how long it took; its output is shown if it fails.
+mkdir -p build
+phase() {
+  local text=$1 start=$SECONDS
+  shift
+  if ! "$@" >build/phase.log 2>&1; then
+    cat build/phase.log
+    echo "FAILED: $text: $*" >&2
+    exit 1
+  fi
+  printf '%-40s %4d s\n' "$text" $((SECONDS - start))
+}
+
+# build PRESET: all targets, or those that the preset names.
+build() {
+  phase "configure $1" cmake --preset "$1" -D SIFR_PYTHON="$python"
+  phase "build $1" cmake --build --preset "$1" --parallel "$jobs"
+}
+
+run_ctest() { ctest --output-on-failure --no-tests=error --parallel "$jobs" "$@"; }
+
+build release
+case $mode in
+  fast) run_ctest --test-dir build/release --label-exclude slow && exit 0 || exit 1 ;;
+  label) run_ctest --test-dir build/release --label-regex "^$label\$" && exit 0 || exit 1 ;;
+esac
+for preset in asan tsan tidy fuzz; do build $preset; done
+
+# All builds' tests as one run with one summary. The clang build (tidy) runs the kernels' tests: same bits as g++'s.
+mkdir -p build/suite
+printf 'subdirs("%s")\n' "$PWD"/build/{release,asan,tsan,fuzz,tidy/tests/device} >build/suite/CTestTestfile.cmake
+run_ctest --test-dir build/suite
