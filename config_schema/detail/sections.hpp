@@ -1,0 +1,237 @@
+#pragma once
+
+#include "config_schema/config.hpp"
+#include "config_schema/detail/field_info.hpp"
+
+// Every key that sifr uses, once: its name, member, meaning, range and "auto". A visitor has
+//   field(FieldInfo, member)            a value
+//   group(GroupInfo, fields)            an object; fields(visitor) visits what is in it
+//   optional_group(GroupInfo, optional section, fields)   fields(visitor, section)
+// C is Config or const Config; to add a key is to add a line here and a member there.
+
+namespace sifr::detail {
+
+inline constexpr std::string_view kOtherOptimizers[] = {"Lamb",
+                                                        "OneBitAdam",
+                                                        "ZeroOneAdam",
+                                                        "OneBitLamb",
+                                                        "Lion",
+                                                        "Adagrad",
+                                                        "Muon",
+                                                        "MuAdam",
+                                                        "MuAdamW",
+                                                        "MuSGD",
+                                                        "SGD"};
+inline constexpr std::string_view kOtherSchedulers[] = {"LRRangeTest", "OneCycle"};
+
+template <class Visitor, class C>
+void visit_batch(Visitor& v, C& config) {
+  v.field({"train_batch_size", "samples per step, over all ranks", kCount, &kAutoTrainBatch},
+          config.train_batch_size);
+  v.field({"train_micro_batch_size_per_gpu",
+           "samples per rank and micro-batch",
+           kCount,
+           &kAutoMicroBatch},
+          config.train_micro_batch_size_per_gpu);
+  v.field({"gradient_accumulation_steps", "micro-batches per step", kCount, &kAutoAccumulation},
+          config.gradient_accumulation_steps);
+}
+
+template <class Visitor, class C>
+void visit_training(Visitor& v, C& config) {
+  v.field({"steps_per_print", "a progress line every so many steps; null: none", kCount},
+          config.steps_per_print);
+  v.field({"gradient_clipping",
+           "largest L2 norm of all gradients together; 0 or less: no clipping",
+           kAnyNumber,
+           &kAutoClipping},
+          config.gradient_clipping);
+  v.field({"communication_data_type",
+           "dtype in which gradients travel between ranks; null: the gradient's own"},
+          config.communication_data_type);
+}
+
+template <class Visitor, class O>
+void visit_optimizer(Visitor& v, O& optimizer) {
+  v.field({.key = "type",
+           .meaning = "Adam or AdamW; Adam is AdamW unless adam_w_mode is false",
+           .ignores_case = true,
+           .unsupported = kOtherOptimizers},
+          optimizer.type);
+  v.group({"params", R"({"lr": 1e-3})"}, [&](auto& p) {
+    p.field({"lr", "learning rate, the peak of a schedule", kNotNegative, &kAutoLr}, optimizer.lr);
+    p.field({"betas", "decay rates of the two moments", {0, 1, false, true}, &kAutoBetas},
+            optimizer.betas);
+    p.field({"eps", "added to the root of the second moment", kNotNegative, &kAutoEps},
+            optimizer.eps);
+    p.field({"weight_decay",
+             "share of a weight taken off per step, times lr",
+             kNotNegative,
+             &kAutoWeightDecay},
+            optimizer.weight_decay);
+    p.field({"bias_correction", "divide the moments by 1 - beta^k"}, optimizer.bias_correction);
+    p.field({"adam_w_mode", "Adam: true decays the weight, false adds decay to the gradient"},
+            optimizer.adam_w_mode);
+  });
+}
+
+template <class Visitor, class S>
+void visit_scheduler(Visitor& v, S& scheduler) {
+  v.field({.key = "type",
+           .meaning = "WarmupLR, WarmupDecayLR or WarmupCosineLR",
+           .unsupported = kOtherSchedulers},
+          scheduler.type);
+  v.group({"params", R"({"warmup_num_steps": 100})"}, [&](auto& p) {
+    const bool is_cosine = scheduler.type == SchedulerType::kWarmupCosineLR;
+    const bool ends = scheduler.type != SchedulerType::kWarmupLR;
+    p.field({"warmup_min_lr",
+             "lr at the first step",
+             kNotNegative,
+             &kAutoWarmupMinLr,
+             false,
+             !is_cosine},
+            scheduler.warmup_min_lr);
+    p.field({"warmup_max_lr",
+             "lr after warm-up; unset: the optimizer's (WarmupDecayLR: 0.001)",
+             kNotNegative,
+             &kAutoWarmupMaxLr,
+             false,
+             !is_cosine},
+            scheduler.warmup_max_lr);
+    p.field({"warmup_num_steps", "steps of the warm-up; 1 counts as 2", kCount, &kAutoWarmupSteps},
+            scheduler.warmup_num_steps);
+    p.field({"warmup_type", "log or linear"}, scheduler.warmup_type);
+    p.field({"total_num_steps",
+             "steps of the whole training (WarmupDecayLR and WarmupCosineLR)",
+             kCount,
+             &kAutoTotalSteps,
+             false,
+             ends},
+            scheduler.total_num_steps);
+    p.field({"warmup_min_ratio",
+             "WarmupCosineLR: first lr, as a share of the optimizer's",
+             {0, 1},
+             nullptr,
+             false,
+             is_cosine},
+            scheduler.warmup_min_ratio);
+    p.field({"cos_min_ratio",
+             "WarmupCosineLR: last lr, as a share of the optimizer's",
+             {0, 1},
+             nullptr,
+             false,
+             is_cosine},
+            scheduler.cos_min_ratio);
+  });
+}
+
+template <class Visitor, class C>
+void visit_precision(Visitor& v, C& config) {
+  v.group({"bf16", R"({"enabled": true})", true}, [&](auto& g) {
+    g.field({"enabled", "weights and gradients in bf16, masters in fp32", kAnyNumber, &kAutoBf16},
+            config.bf16.enabled);
+    g.field({.key = "check_grad_overflow",
+             .meaning = "skip a step with a NaN or infinite gradient; false: stop",
+             .auto_is_default = true},
+            config.bf16.check_grad_overflow);
+  });
+  v.group({"fp16", R"({"enabled": true})", true}, [&](auto& g) {
+    g.field({"enabled", "not supported yet; use bf16", kAnyNumber, &kAutoFp16, config.bf16.enabled},
+            config.fp16.enabled);
+  });
+}
+
+template <class Visitor, class Z>
+void visit_zero(Visitor& v, Z& zero) {
+  v.field(
+      {"stage", "0: all whole; 1: optimizer state, 2: gradients, 3: weights sharded too", {0, 3}},
+      zero.stage);
+  v.field({"reduce_bucket_size",
+           "elements of gradients that are reduced together",
+           kCount,
+           &kAutoReduceBucket},
+          zero.reduce_bucket_size);
+  v.field({"allgather_bucket_size", "elements that are gathered together", kCount, nullptr, true},
+          zero.allgather_bucket_size);
+  v.field({"overlap_comm",
+           "communicate beside computing; unset: at stage 3",
+           kAnyNumber,
+           nullptr,
+           true},
+          zero.overlap_comm);
+  v.field({"contiguous_gradients",
+           "gradients of a bucket lie together (sifr: always)",
+           kAnyNumber,
+           nullptr,
+           true},
+          zero.contiguous_gradients);
+  v.field({"reduce_scatter", "reduce to the owner alone (sifr: always)", kAnyNumber, nullptr, true},
+          zero.reduce_scatter);
+  v.field(
+      {"sub_group_size", "elements that the optimizer updates at a time", kCount, nullptr, true},
+      zero.sub_group_size);
+  const bool is_whole = zero.stage < 3;  // what follows has no effect then, whatever its "auto" is
+  v.field({"stage3_prefetch_bucket_size",
+           "elements gathered ahead of their use",
+           kNotNegative,
+           &kAutoPrefetchBucket,
+           is_whole},
+          zero.stage3_prefetch_bucket_size);
+  v.field({"stage3_param_persistence_threshold",
+           "parameters with fewer elements stay whole",
+           kNotNegative,
+           &kAutoPersistence,
+           is_whole},
+          zero.stage3_param_persistence_threshold);
+  v.field({"stage3_model_persistence_threshold",
+           "elements that may stay whole in all",
+           kNotNegative,
+           nullptr,
+           true},
+          zero.stage3_model_persistence_threshold);
+  v.field({"stage3_max_live_parameters",
+           "elements that may be whole at a time",
+           kNotNegative,
+           nullptr,
+           true},
+          zero.stage3_max_live_parameters);
+  v.field({"stage3_max_reuse_distance",
+           "keep what is used again within so many elements",
+           kNotNegative,
+           nullptr,
+           true},
+          zero.stage3_max_reuse_distance);
+}
+
+template <class Visitor, class S>
+void visit_sifr(Visitor& v, S& own) {
+  v.field({"strict", "unknown keys are an error, or only warned of"}, own.strict);
+  v.field({"seed", "of initial values and all randomness", kNotNegative}, own.seed);
+  v.field({"reduce_at",
+           "reduce gradients after each micro_batch, or once at the boundary (stages 0 and 1)"},
+          own.reduce_at);
+  v.field({"comm_timeout", "seconds that a rank waits for the others", kPositive},
+          own.comm_timeout);
+  v.field(
+      {"non_finite", "stop or skip at a NaN or infinite gradient; unset: bf16 skips, fp32 stops"},
+      own.non_finite);
+  v.field({"debug", "fill unwritten and released memory with NaN"}, own.debug);
+}
+
+template <class Visitor, class C>
+void visit_config(Visitor& v, C& config) {
+  visit_batch(v, config);
+  visit_training(v, config);
+  v.optional_group({"optimizer", R"({"type": "AdamW", "params": {"lr": 1e-3}})"},
+                   config.optimizer,
+                   [](auto& g, auto& optimizer) { visit_optimizer(g, optimizer); });
+  v.optional_group({"scheduler", R"({"type": "WarmupLR", "params": {"warmup_num_steps": 100}})"},
+                   config.scheduler,
+                   [](auto& g, auto& scheduler) { visit_scheduler(g, scheduler); });
+  visit_precision(v, config);
+  v.group({"zero_optimization", R"({"stage": 3})", true},
+          [&](auto& g) { visit_zero(g, config.zero_optimization); });
+  v.group({"sifr", R"({"seed": 1})"}, [&](auto& g) { visit_sifr(g, config.sifr); });
+}
+
+}  // namespace sifr::detail

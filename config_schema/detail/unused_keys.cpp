@@ -1,0 +1,171 @@
+#include "config_schema/detail/unused_keys.hpp"
+
+#include "config_schema/detail/nearest_key.hpp"
+#include "config_schema/detail/number_text.hpp"
+#include "config_schema/detail/object_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sifr::detail {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+std::string_view described(KeyType type) {
+  switch (type) {
+    case KeyType::kBool:
+      return "true or false";
+    case KeyType::kInteger:
+      return "a whole number";
+    case KeyType::kNumber:
+      return "a number";
+    case KeyType::kText:
+      return "a string";
+    case KeyType::kList:
+      return "a list";
+    case KeyType::kAny:
+      return "a value";
+    case KeyType::kBlock:
+      return "an object";
+  }
+  return {};
+}
+
+bool is_of_type(const JsonNode& value, KeyType type) {
+  switch (type) {
+    case KeyType::kBool:
+      return value.is(Kind::kBool);
+    case KeyType::kInteger:
+    case KeyType::kNumber:
+      return value.is(Kind::kNumber);
+    case KeyType::kText:
+      return value.is(Kind::kString);
+    case KeyType::kList:
+      return value.is(Kind::kArray);
+    case KeyType::kAny:
+      return true;
+    case KeyType::kBlock:
+      return value.is(Kind::kObject);
+  }
+  return false;
+}
+
+bool is_neutral(const JsonNode& value, const KnownKey& known) {
+  switch (value.kind) {
+    case Kind::kNull:
+      return true;
+    case Kind::kBool:
+      return value.text == known.neutral;
+    case Kind::kNumber:
+      return read_double(value.text) == read_double(known.neutral);
+    case Kind::kString:
+      return known.neutral == fmt::format("\"{}\"", value.text);
+    case Kind::kArray:
+      return value.elements.empty() && known.neutral == "[]";
+    case Kind::kObject:
+      return value.members.empty() && known.neutral != "*";
+  }
+  return false;
+}
+
+}  // namespace
+
+bool UnusedKeys::judge(const JsonMember& member, const std::string& pointer) {
+  const KnownKey* known = find_known_key(pointer);
+  if (known == nullptr) return false;
+  if (member.value.is_auto()) {
+    reading_.config.notices.push_back(
+        fmt::format("{} is \"auto\": taken as if the key were not there", pointer));
+  } else if (known->type == KeyType::kBlock && member.value.is(Kind::kObject)) {
+    judge_block(member, pointer, *known);
+  } else {
+    judge_value(member, *known);
+  }
+  return true;
+}
+
+void UnusedKeys::judge_value(const JsonMember& member, const KnownKey& known) {
+  if (is_neutral(member.value, known)) return;
+  if (has_type(member.value, known) && !is_off_) report(member, known);
+}
+
+bool UnusedKeys::has_type(const JsonNode& value, const KnownKey& known) {
+  if (is_of_type(value, known.type)) return true;
+  const std::string example =
+      known.type == KeyType::kBlock && !known.neutral.empty() && known.neutral != "*"
+          ? fmt::format(" such as {{\"{}\": …}}", known.neutral)
+          : "";
+  reading_.problems.add(
+      std::string(known.pointer),
+      value.position,
+      fmt::format("must be {}{}, not {}", described(known.type), example, value.described()));
+  return false;
+}
+
+void UnusedKeys::judge_block(const JsonMember& member,
+                             const std::string& pointer,
+                             const KnownKey& known) {
+  if (known.neutral == "*") {
+    if (!is_off_) report(member, known);
+    return;
+  }
+  bool is_off = is_off_;
+  if (!known.neutral.empty()) {
+    const JsonNode* gate = member.value.find(known.neutral);
+    const KnownKey* gate_key = find_known_key(fmt::format("{}/{}", pointer, known.neutral));
+    const bool is_on =
+        gate != nullptr && gate_key != nullptr && !gate->is_auto() && !is_neutral(*gate, *gate_key);
+    if (is_on && !is_off) judge_value({member.key, member.position, *gate}, *gate_key);
+    is_off = true;  // the gate has spoken for the whole block
+  }
+  judge_children(member.value, pointer, is_off);
+}
+
+void UnusedKeys::judge_children(const JsonNode& block, const std::string& pointer, bool is_off) {
+  const bool outer = is_off_;
+  is_off_ = is_off;
+  for (const JsonMember& child : block.members) {
+    if (reading_.problems.is_full()) break;
+    if (!judge(child, join_pointer(pointer, child.key))) refuse_unknown(child, pointer, {});
+  }
+  is_off_ = outer;
+}
+
+void UnusedKeys::report(const JsonMember& member, const KnownKey& known) {
+  if (known.verdict == Verdict::kQuiet) return;
+  if (known.verdict == Verdict::kNoEffect) {
+    reading_.config.notices.push_back(
+        fmt::format("{} has no effect in sifr: {}", known.pointer, known.text));
+  } else {
+    reading_.problems.add(std::string(known.pointer),
+                          member.position,
+                          fmt::format("not supported yet: {}", known.text));
+  }
+}
+
+void UnusedKeys::refuse_unknown(const JsonMember& member,
+                                const std::string& parent,
+                                std::vector<std::string_view> candidates) {
+  std::string elsewhere;
+  for (const KnownKey& known : known_keys()) {
+    if (known.parent() == parent) candidates.push_back(known.key());
+    if (known.key() == member.key) elsewhere = known.parent();
+  }
+  const std::string_view nearest = nearest_key(member.key, candidates);
+  std::string text = fmt::format("unknown key \"{}\"", printable(member.key));
+  if (!elsewhere.empty()) {
+    text += fmt::format("; {} has a key of this name", elsewhere);
+  } else if (!nearest.empty()) {
+    text += fmt::format("; did you mean \"{}\"?", nearest);
+  }
+  const std::string pointer = join_pointer(parent, member.key);
+  if (reading_.warns_of_unknown) {
+    reading_.config.notices.push_back(pointer + ": " + text);
+  } else {
+    reading_.problems.add(pointer, member.position, text);
+  }
+}
+
+}  // namespace sifr::detail

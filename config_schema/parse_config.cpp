@@ -1,0 +1,87 @@
+#include "config_schema/config.hpp"
+#include "config_schema/detail/json_tree.hpp"
+#include "config_schema/detail/object_reader.hpp"
+#include "config_schema/detail/renamed_keys.hpp"
+#include "config_schema/detail/sections.hpp"
+#include "config_schema/detail/source_text.hpp"
+#include "config_schema/detail/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+namespace sifr {
+namespace {
+
+constexpr std::uintmax_t kLargestFile = 1 << 20;
+
+bool warns_of_unknown(const detail::JsonNode& root) {
+  const detail::JsonNode* own = root.find("sifr");
+  const detail::JsonNode* strict = own == nullptr ? nullptr : own->find("strict");
+  return strict != nullptr && strict->is(detail::JsonNode::Kind::kString) && strict->text == "warn";
+}
+
+[[noreturn]] void refuse_file(const std::filesystem::path& file, const std::string& text) {
+  throw ConfigError(file.string(), {{"", 0, 0, text}});
+}
+
+}  // namespace
+
+Config parse_config(std::string_view json, const std::string& file_name, const Hints& hints) {
+  detail::Problems problems;
+  if (json.size() > kLargestFile) {
+    problems.add("", {}, fmt::format("{} bytes are too many for a config", json.size()));
+    problems.throw_if_any(file_name);
+  }
+  const detail::SourceText source(json, problems);
+  problems.throw_if_any(file_name);
+  detail::JsonNode root = detail::parse_tree(source, problems);
+
+  Config config;
+  config.file_name = file_name;
+  detail::modernize(root, problems, config.notices);
+  // Without an optimizer in the file, a learning rate is enough for one.
+  if (root.find("optimizer") == nullptr && hints.lr) config.optimizer.emplace();
+  detail::Reading reading = {hints, config, problems, warns_of_unknown(root)};
+  detail::ObjectReader reader(reading, &root, "", false);
+  detail::visit_config(reader, config);
+  reader.finish();
+  detail::validate(reading);
+  problems.throw_if_any(file_name);
+  return config;
+}
+
+Config load_config(const std::filesystem::path& file, const Hints& hints) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) {
+    refuse_file(file, fmt::format("cannot be read: {}", std::strerror(ENOENT)));
+  }
+  if (std::filesystem::is_directory(status)) {
+    refuse_file(file, "is a directory; name the config file in it");
+  }
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(kLargestFile + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream.is_open() || stream.bad()) {
+    refuse_file(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  }
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return parse_config(text, file.string(), hints);
+}
+
+ConfigError config_error(const Config& config,
+                         const std::string& pointer,
+                         const std::string& text) {
+  const auto found = config.origins.find(pointer);
+  const Origin place = found == config.origins.end() ? Origin{} : found->second;
+  return ConfigError(config.file_name, {{pointer, place.line, place.column, text}});
+}
+
+}  // namespace sifr
