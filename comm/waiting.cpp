@@ -1,0 +1,165 @@
+#include "comm/detail/waiting.hpp"
+
+#include "device/detail/log.hpp"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <sched.h>
+#include <string>
+#include <utility>
+
+namespace sifr::detail {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr auto kSpin = std::chrono::microseconds(2);
+constexpr auto kLongestSleep = milliseconds(50);
+
+int usable_cores() noexcept {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  return sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1;
+}
+
+}  // namespace
+
+/// When a wait began, and what it does next if nothing happens.
+struct Waiting::Clock {
+  steady_clock::time_point start = steady_clock::now();
+  steady_clock::time_point next_report;
+  milliseconds report_interval;
+
+  explicit Clock(milliseconds report_after)
+      : next_report(start + report_after), report_interval(report_after) {}
+  [[nodiscard]] milliseconds waited(steady_clock::time_point now) const {
+    return std::chrono::duration_cast<milliseconds>(now - start);
+  }
+};
+
+Waiting::Waiting(ControlBlock control, int rank, const GroupOptions& options)
+    : control_(std::move(control)),
+      rank_(rank),
+      report_after_(options.report_after),
+      log_(options.log),
+      may_spin_(control_.size() <= usable_cores()) {}
+
+void Waiting::wait_for(int peer, Which which, std::uint32_t target, const Call& call) const {
+  const Counter& counter = control_.rank(peer).*which;
+  if (counter.has_reached(target) || spin(counter, target)) return;
+  Clock clock(report_after_);
+  wait_until(peer, which, target, call, clock);
+}
+
+void Waiting::wait_for_all(Which which, std::uint32_t target, const Call& call) const {
+  int peer = 0;
+  const auto has_come = [&](int r) {
+    const Counter& counter = control_.rank(r).*which;
+    return r == rank_ || counter.has_reached(target) || spin(counter, target);
+  };
+  while (peer < control_.size() && has_come(peer))
+    ++peer;
+  if (peer == control_.size()) return;
+  Clock clock(report_after_);
+  for (; peer < control_.size(); ++peer) {
+    if (peer != rank_) wait_until(peer, which, target, call, clock);
+  }
+}
+
+bool Waiting::spin(const Counter& counter, std::uint32_t target) const noexcept {
+  if (!may_spin_) return false;
+  const auto end = steady_clock::now() + kSpin;
+  do {
+    if (counter.has_reached(target)) return true;
+  } while (steady_clock::now() < end);
+  return false;
+}
+
+void Waiting::wait_until(
+    int peer, Which which, std::uint32_t target, const Call& call, Clock& clock) const {
+  RankBlock& block = control_.rank(peer);
+  Counter& counter = block.*which;
+  while (!counter.has_reached(target)) {
+    if (control_.abort_page().happened()) control_.abort_page().raise();
+    // Whoever leaves has raised its counters before it says so: look at them again.
+    if (block.has_left.load(std::memory_order_acquire) != 0 && !counter.has_reached(target)) {
+      fail_because_left(peer, call);
+    }
+    const auto now = steady_clock::now();
+    const auto deadline = clock.start + call.timeout;
+    if (now >= deadline) give_up(which, target, call);
+    if (now >= clock.next_report) {
+      report(which, target, call, clock.waited(now));
+      clock.report_interval *= 2;
+      clock.next_report = now + clock.report_interval;
+    }
+    counter.sleep_until(target, std::min<std::chrono::nanoseconds>(kLongestSleep, deadline - now));
+  }
+}
+
+std::string Waiting::missing(Which which, std::uint32_t target) const {
+  std::string text;
+  for (int r = 0; r < control_.size(); ++r) {
+    const RankBlock& block = control_.rank(r);
+    if (r == rank_ || (block.*which).has_reached(target)) continue;
+    const std::string call = block.last_call.load();
+    const std::string phase = block.phase.load();
+    text += fmt::format(
+        "{}rank {} (last collective: {}; phase: {})",
+        text.empty() ? "" : ", ",
+        r,
+        call.empty() ? "none yet" : fmt::format("number {}, {}", block.ready.value(), call),
+        phase.empty() ? "not told" : phase);
+  }
+  return text;
+}
+
+void Waiting::report(Which which,
+                     std::uint32_t target,
+                     const Call& call,
+                     milliseconds waited) const {
+  const std::string phase = control_.rank(rank_).phase.load();
+  log(log_,
+      rank_,
+      "comm",
+      Level::kWarning,
+      "waiting for {:.1f} s in {} (collective {}; phase: {}) for {}; gives up after {:.1f} s",
+      static_cast<double>(waited.count()) / 1e3,
+      describe(call.operation, call.tag),
+      call.sequence,
+      phase.empty() ? "not told" : phase,
+      missing(which, target),
+      static_cast<double>(call.timeout.count()) / 1e3);
+}
+
+void Waiting::give_up(Which which, std::uint32_t target, const Call& call) const {
+  int silent = -1;
+  for (int r = control_.size() - 1; r >= 0; --r) {
+    if (r != rank_ && !(control_.rank(r).*which).has_reached(target)) silent = r;
+  }
+  const std::string text = fmt::format("rank {} waited {:.1f} s in {} (collective {}) for {}",
+                                       rank_,
+                                       static_cast<double>(call.timeout.count()) / 1e3,
+                                       describe(call.operation, call.tag),
+                                       call.sequence,
+                                       missing(which, target));
+  control_.abort({FailureKind::kTimeout, silent, call.sequence, call.tag, text});
+  control_.abort_page().raise();
+}
+
+void Waiting::fail_because_left(int peer, const Call& call) const {
+  const std::string phase = control_.rank(peer).phase.load();
+  const std::string text =
+      fmt::format("rank {} left the group{}, while rank {} waits for it in {} (collective {})",
+                  peer,
+                  phase.empty() ? "" : fmt::format(" (its phase: {})", phase),
+                  rank_,
+                  describe(call.operation, call.tag),
+                  call.sequence);
+  control_.abort({FailureKind::kLeft, peer, call.sequence, call.tag, text});
+  control_.abort_page().raise();
+}
+
+}  // namespace sifr::detail
