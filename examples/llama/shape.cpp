@@ -56,7 +56,7 @@ bool read_number(std::string_view text, T& value) {
 }
 
 std::string quoted(std::string_view text) {
-  return "'" + std::string(text) + "'";
+  return std::string(1, '\'').append(text).append(1, '\'');
 }
 
 bool read_count(LlamaShape& shape, std::string_view key, std::string_view value, Errors& errors) {
