@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "../config_schema/batch_plan.hpp"
 #include "../config_schema/config.hpp"
 #include "../device/memory.hpp"
 #include "./context.hpp"

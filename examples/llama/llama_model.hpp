@@ -1,6 +1,7 @@
 #pragma once
 
 #include "examples/llama/batch.hpp"
+#include "examples/llama/sampling.hpp"
 #include "examples/llama/shape.hpp"
 #include "sifr.hpp"
 
@@ -22,13 +23,6 @@ struct LlamaOptions {
   bool no_decay_norms = false;  // weight decay leaves the norms' weights alone
   /// Initial values by Hugging Face name, e.g. from a file; unset: random.
   std::function<sifr::Fill(std::string_view name)> fill = {};
-};
-
-/// How generate() picks the next token.
-struct Sampling {
-  std::int64_t count = 0;  // tokens to generate
-  double temperature = 0;  // 0: the likeliest; else drawn from softmax(logits / temperature)
-  std::uint64_t seed = 0;  // of the draws
 };
 
 /// A Llama that trains on sifr: units "embed", "layers.0" …, and "norm" (tied) or "head". One per
