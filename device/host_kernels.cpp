@@ -3,6 +3,7 @@
 #include "device/detail/host_loops.hpp"
 #include "device/thread_pool.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -90,6 +91,21 @@ void HostKernels::cast(ConstView from, View to, Stream& stream) {
     in_pieces(pool, to.count, [&](std::int64_t first, std::int64_t last) {
       host::cast(from.slice(first, last - first), to.slice(first, last - first));
     });
+  });
+}
+
+// Piece after piece, each through a buffer: what is written was read before.
+void HostKernels::narrow_in_place(View values, DType to, Stream& stream) {
+  stream.submit([=] {
+    constexpr std::int64_t kPiece = 4096;
+    std::array<std::byte, kPiece * sizeof(std::uint16_t)> narrow;
+    const View target{values.data, values.count, to};
+    for (std::int64_t first = 0; first < values.count; first += kPiece) {
+      const std::int64_t length = std::min(kPiece, values.count - first);
+      const View piece{narrow.data(), length, to};
+      host::cast(values.slice(first, length), piece);
+      host::cast(piece, target.slice(first, length));
+    }
   });
 }
 

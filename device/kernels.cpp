@@ -44,6 +44,13 @@ void cast(ConstView from, View to, Stream& stream) {
   if (to.count > 0) stream.kernels().cast(from, to, stream);
 }
 
+void narrow_in_place(View values, DType to, Stream& stream) {
+  require_fp32(values, "narrow_in_place", "the view");
+  require_size(values, "narrow_in_place", "the view");
+  SIFR_REQUIRE(UsageError, to != DType::kFloat32, "narrow_in_place: needs a 16-bit type, not fp32");
+  if (values.count > 0) stream.kernels().narrow_in_place(values, to, stream);
+}
+
 void fill_zero(View view, Stream& stream) {
   require_size(view, "fill_zero", "the view");
   if (view.count > 0) stream.kernels().fill_zero(view, stream);

@@ -8,6 +8,7 @@ namespace sifr::detail {
 class HostKernels final : public Kernels {
  public:
   void cast(ConstView from, View to, Stream& stream) override;
+  void narrow_in_place(View values, DType to, Stream& stream) override;
   void fill_zero(View view, Stream& stream) override;
   void poison(View view, Stream& stream) override;
   void scale(View view, float factor, Stream& stream) override;

@@ -17,6 +17,7 @@ class Kernels {
   Kernels& operator=(const Kernels&) = delete;
 
   virtual void cast(ConstView from, View to, Stream& stream) = 0;
+  virtual void narrow_in_place(View values, DType to, Stream& stream) = 0;
   virtual void fill_zero(View view, Stream& stream) = 0;
   virtual void poison(View view, Stream& stream) = 0;
   virtual void scale(View view, float factor, Stream& stream) = 0;
