@@ -1,0 +1,91 @@
+#include "zero/agreed_order.hpp"
+
+#include <algorithm>
+
+namespace sifr {
+
+namespace {
+
+constexpr int kActs = 4;
+
+// Which byte of `uses` tells of an event: releases follow their lease, openings their closing.
+std::size_t use_index(LeaseEvent event) {
+  const bool is_weights = event.act == LeaseAct::kLease || event.act == LeaseAct::kRelease;
+  return static_cast<std::size_t>(event.unit) * 2 + (is_weights ? 0 : 1);
+}
+
+std::uint8_t use_bit(int occurrence) {
+  return static_cast<std::uint8_t>(1U << std::min(occurrence, 7));
+}
+
+}  // namespace
+
+AgreedOrder::AgreedOrder(int units, std::vector<LeaseEvent> first)
+    : order_(std::move(first)),
+      uses_(static_cast<std::size_t>(units) * 2),
+      counts_(static_cast<std::size_t>(units) * kActs) {
+  done_.reserve(order_.size() * 2);
+  next_.reserve(order_.size() * 2);
+}
+
+void AgreedOrder::begin() {
+  cursor_ = 0;
+  hash_ = 0xCBF29CE484222325U;
+  done_.clear();
+  std::fill(counts_.begin(), counts_.end(), std::uint8_t{0});
+}
+
+std::size_t AgreedOrder::find(LeaseEvent event) const noexcept {
+  if (event.act == LeaseAct::kRelease) {
+    const bool is_next = cursor_ < order_.size() && order_[cursor_] == event;
+    return is_next ? cursor_ : kNowhere;
+  }
+  const auto found =
+      std::find(order_.begin() + static_cast<std::ptrdiff_t>(cursor_), order_.end(), event);
+  return found == order_.end() ? kNowhere : static_cast<std::size_t>(found - order_.begin());
+}
+
+std::uint8_t& AgreedOrder::count(LeaseEvent event) {
+  return counts_[static_cast<std::size_t>(event.unit) * kActs +
+                 static_cast<std::size_t>(event.act)];
+}
+
+void AgreedOrder::log(LeaseEvent event, bool used) {
+  std::uint8_t& occurrence = count(event);
+  if (used && (event.act == LeaseAct::kLease || event.act == LeaseAct::kClose)) {
+    uses_[use_index(event)] |= use_bit(occurrence);
+  }
+  if (occurrence < 255) ++occurrence;
+  done_.push_back(event);
+  if (event.act == LeaseAct::kRelease) return;
+  hash_ = (hash_ ^ (static_cast<std::uint64_t>(event.unit) * kActs +
+                    static_cast<std::uint64_t>(event.act))) *
+          0x100000001B3U;
+}
+
+void AgreedOrder::merge_uses(std::span<const std::uint8_t> uses) {
+  for (std::size_t i = 0; i < uses_.size(); ++i)
+    uses_[i] |= uses[i];
+}
+
+bool AgreedOrder::is_kept(LeaseEvent event, int occurrence) const {
+  const std::uint8_t used = uses_[use_index(event)];
+  if (used == 0)
+    return occurrence ==
+           0;  // a unit that nobody used keeps one place, so that a rank may use it again
+  return (used & use_bit(occurrence)) != 0;
+}
+
+void AgreedOrder::adopt() {
+  next_.clear();
+  std::fill(counts_.begin(), counts_.end(), std::uint8_t{0});
+  for (const LeaseEvent event : done_) {
+    std::uint8_t& occurrence = count(event);
+    if (is_kept(event, occurrence)) next_.push_back(event);
+    if (occurrence < 255) ++occurrence;
+  }
+  order_.swap(next_);
+  std::fill(uses_.begin(), uses_.end(), std::uint8_t{0});
+}
+
+}  // namespace sifr

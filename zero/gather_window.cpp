@@ -1,0 +1,196 @@
+#include "zero/gather_window.hpp"
+
+#include "device/device.hpp"
+#include "device/kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace sifr {
+
+GatherWindow::GatherWindow(const Layout& layout,
+                           const ZeroOptions& options,
+                           const WeightStore& store,
+                           Communicator& communicator,
+                           Stream& stream,
+                           std::int64_t bytes)
+    : layout_(layout),
+      options_(options),
+      store_(store),
+      communicator_(communicator),
+      stream_(stream),
+      memory_(communicator.device().allocate(bytes, Purpose::kWindow)),
+      is_persistent_(persistent_units(layout, options)),
+      units_(static_cast<std::size_t>(layout.unit_count())) {
+  by_offset_.reserve(units_.size());
+  for (int u = 0; u < layout.unit_count(); ++u)
+    at(u).parts.reserve(layout.unit(u).segments.size());
+}
+
+GatherWindow::~GatherWindow() {
+  for (const Resident& unit : units_) {
+    while (!unit.gathered.is_complete()) {
+      try {
+        unit.gathered.wait();
+      } catch (const std::exception&) {
+        break;  // a failed gather writes no more
+      }
+    }
+  }
+}
+
+std::int64_t GatherWindow::next_use(int unit, std::span<const LeaseEvent> ahead) noexcept {
+  const auto found = std::find(ahead.begin(), ahead.end(), LeaseEvent{LeaseAct::kLease, unit});
+  return found == ahead.end() ? kNever : found - ahead.begin();
+}
+
+void GatherWindow::hold(int unit, std::span<const LeaseEvent> ahead) {
+  Resident& resident = at(unit);
+  if (!resident.is_resident) {
+    if (!make_room(unit, ahead, kNow)) throw_full(unit);
+  }
+  resident.is_held = true;
+}
+
+const std::byte* GatherWindow::whole(int unit) {
+  at(unit).gathered.wait();
+  return memory_.data() + at(unit).offset;
+}
+
+bool GatherWindow::is_far(int unit, std::span<const LeaseEvent> ahead) const {
+  std::int64_t distance = 0;
+  for (const LeaseEvent event : ahead) {
+    if (event.act != LeaseAct::kLease) continue;
+    if (event.unit == unit) return distance > options_.max_reuse_distance;
+    distance += layout_.unit(event.unit).elements;
+  }
+  return distance > options_.max_reuse_distance;
+}
+
+void GatherWindow::release(int unit, std::span<const LeaseEvent> ahead) {
+  if (!at(unit).is_held) return;
+  at(unit).is_held = false;
+  if (is_persistent_[static_cast<std::size_t>(unit)]) return;
+  if (options_.poison || is_far(unit, ahead)) drop(unit);
+}
+
+void GatherWindow::prefetch(std::span<const LeaseEvent> ahead) {
+  std::int64_t budget = options_.prefetch;
+  for (std::size_t i = 0; i < ahead.size() && budget > 0; ++i) {
+    const int unit = ahead[i].unit;
+    if (ahead[i].act != LeaseAct::kLease || next_use(unit, ahead) != static_cast<std::int64_t>(i) ||
+        at(unit).is_held)
+      continue;
+    budget -= layout_.unit(unit).elements;
+    if (at(unit).is_resident) continue;
+    if (budget < 0 || !make_room(unit, ahead, static_cast<std::int64_t>(i))) return;
+  }
+}
+
+// The resident, free unit whose next use lies farthest and beyond `beyond`; -1 if there is none.
+int GatherWindow::farthest(std::span<const LeaseEvent> ahead, std::int64_t beyond) const {
+  int found = -1;
+  std::int64_t found_use = 0;
+  for (const int unit : by_offset_) {
+    if (at(unit).is_held || is_persistent_[static_cast<std::size_t>(unit)]) continue;
+    const std::int64_t use = next_use(unit, ahead);
+    if (use <= beyond) continue;
+    if (found < 0 || use > found_use) {
+      found = unit;
+      found_use = use;
+    }
+  }
+  return found;
+}
+
+// First fit. -1: no gap is large enough.
+std::int64_t GatherWindow::find_gap(std::int64_t bytes) const {
+  std::int64_t end = 0;
+  for (const int unit : by_offset_) {
+    if (at(unit).offset - end >= bytes) return end;
+    end = std::max(end, at(unit).offset + layout_.unit(unit).weight_bytes);
+  }
+  return memory_.bytes() - end >= bytes ? end : -1;
+}
+
+// Gathers `unit`, used at place `use` of the order (kNow: at once), after dropping what is needed
+// later than that.
+bool GatherWindow::make_room(int unit, std::span<const LeaseEvent> ahead, std::int64_t use) {
+  while (live_ + layout_.unit(unit).elements > options_.max_live) {
+    const int victim = farthest(ahead, use);
+    if (victim < 0 && use == kNow) break;  // the limit holds back prefetches only
+    if (victim < 0) return false;
+    drop(victim);
+  }
+  std::int64_t offset = find_gap(layout_.unit(unit).weight_bytes);
+  while (offset < 0) {
+    const int victim = farthest(ahead, use);
+    if (victim < 0) return false;
+    drop(victim);
+    offset = find_gap(layout_.unit(unit).weight_bytes);
+  }
+  gather(unit, offset);
+  return true;
+}
+
+void GatherWindow::gather(int unit, std::int64_t offset) {
+  const UnitLayout& layout = layout_.unit(unit);
+  Resident& resident = at(unit);
+  resident.offset = offset;
+  resident.is_resident = true;
+  live_ += layout.elements;
+  const auto place = std::find_if(
+      by_offset_.begin(), by_offset_.end(), [&](int other) { return at(other).offset > offset; });
+  by_offset_.insert(place, unit);
+  resident.parts.clear();
+  for (int s = 0; s < static_cast<int>(layout.segments.size()); ++s) {
+    const SegmentLayout& segment = layout.segments[static_cast<std::size_t>(s)];
+    resident.parts.push_back(
+        {store_.slice(unit, s),
+         {memory_.data() + offset + segment.weight_offset, segment.count, segment.weights}});
+  }
+  stream_.wait(
+      communicator_.device().compute().record());  // until then the place may still be read
+  resident.gathered = communicator_.all_gather(resident.parts, {layout.name}, stream_);
+}
+
+void GatherWindow::drop(int unit) {
+  Resident& resident = at(unit);
+  resident.gathered.wait();  // its parts are about to be free for another gather
+  resident.is_resident = false;
+  live_ -= layout_.unit(unit).elements;
+  by_offset_.erase(std::find(by_offset_.begin(), by_offset_.end(), unit));
+  if (!options_.poison) return;
+  for (const GatherPart& part : resident.parts)
+    kernels::poison(part.whole, communicator_.device().compute());
+}
+
+void GatherWindow::refresh() {
+  while (!by_offset_.empty())
+    drop(by_offset_.back());
+  for (int u = 0; u < layout_.unit_count(); ++u) {
+    if (!is_persistent_[static_cast<std::size_t>(u)]) continue;
+    gather(u, find_gap(layout_.unit(u).weight_bytes));
+  }
+}
+
+void GatherWindow::throw_full(int unit) const {
+  std::string held;
+  for (const int other : by_offset_) {
+    if (at(other).is_held)
+      held += fmt::format("{}'{}'", held.empty() ? "" : ", ", layout_.unit(other).name);
+  }
+  throw OutOfMemory(
+      fmt::format("the gather window of {} bytes has no room for unit '{}' ({} bytes) while leases "
+                  "on {} are "
+                  "open: end them earlier, or raise zero_optimization.stage3_max_live_parameters",
+                  memory_.bytes(),
+                  layout_.unit(unit).name,
+                  layout_.unit(unit).weight_bytes,
+                  held.empty() ? "no unit" : held),
+      communicator_.device().account().table());
+}
+
+}  // namespace sifr

@@ -1,0 +1,143 @@
+#include "zero/gradient_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace sifr {
+
+GradientMemory::GradientMemory(const Layout& layout,
+                               const ZeroOptions& options,
+                               const MemoryPlan& plan,
+                               Communicator& communicator)
+    : layout_(layout),
+      communicator_(communicator),
+      ring_bytes_(options.stage < 2 ? 0 : plan.gradients - plan.dedicated),
+      memory_(communicator.allocate(plan.gradients, Purpose::kGradients)),
+      current_(static_cast<std::size_t>(layout.unit_count()), 0) {
+  std::int64_t offset = ring_bytes_;
+  for (const UnitLayout& unit : layout.units()) {
+    const bool is_fixed = options.stage < 2 || unit.gradient_leases > 1;
+    fixed_.push_back(is_fixed ? offset : -1);
+    if (is_fixed) offset += unit.gradient_bytes;
+  }
+  blocks_.reserve(static_cast<std::size_t>(layout.unit_count()) * 4);
+}
+
+bool GradientMemory::open(int unit) {
+  const auto index = static_cast<std::size_t>(unit);
+  if (fixed_[index] >= 0) return open_fixed(unit);
+  const std::int64_t bytes = layout_.unit(unit).gradient_bytes;
+  const std::int64_t place = find_place(bytes);
+  if (place < 0 && has_pending()) return false;
+  if (place < 0) throw_full(unit);
+  take(unit, place, bytes);
+  head_ = place + bytes;
+  return true;
+}
+
+bool GradientMemory::open_fixed(int unit) {
+  const bool is_pending = std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) {
+    return block.unit == unit && block.state == State::kPending;
+  });
+  if (is_pending) return false;
+  take(unit, fixed_[static_cast<std::size_t>(unit)], layout_.unit(unit).gradient_bytes);
+  return true;
+}
+
+bool GradientMemory::is_blocked(std::int64_t offset, std::int64_t bytes) const {
+  return std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) {
+    return block.state != State::kInFlight && block.offset < offset + bytes &&
+           offset < block.offset + block.bytes;
+  });
+}
+
+// The first place behind head_, around the ring, that only reductions in flight may still occupy.
+// -1: none.
+std::int64_t GradientMemory::find_place(std::int64_t bytes) const {
+  std::int64_t best = -1;
+  const auto consider = [&](std::int64_t offset) {
+    if (offset + bytes > ring_bytes_ || is_blocked(offset, bytes)) return;
+    const auto steps = [&](std::int64_t place) {
+      return place >= head_ ? place - head_ : place - head_ + ring_bytes_;
+    };
+    if (best < 0 || steps(offset) < steps(best)) best = offset;
+  };
+  consider(head_);
+  consider(0);
+  for (const Block& block : blocks_) {
+    if (block.state != State::kInFlight && block.offset < ring_bytes_)
+      consider(block.offset + block.bytes);
+  }
+  return best;
+}
+
+void GradientMemory::take(int unit, std::int64_t offset, std::int64_t bytes) {
+  const auto overlaps = [&](const Block& block) {
+    return block.offset < offset + bytes && offset < block.offset + block.bytes;
+  };
+  for (const Block& block : blocks_) {
+    if (overlaps(block)) block.done.wait();
+  }
+  std::erase_if(blocks_, [&](const Block& block) {
+    return overlaps(block) || (block.state == State::kInFlight && block.done.is_complete());
+  });
+  blocks_.push_back({unit, offset, bytes});
+  current_[static_cast<std::size_t>(unit)] = offset;
+}
+
+std::byte* GradientMemory::at(int unit) const {
+  return memory_.data() + current_[static_cast<std::size_t>(unit)];
+}
+
+View GradientMemory::segment(int unit, int segment) const {
+  const SegmentLayout& place = layout_.unit(unit).segments[static_cast<std::size_t>(segment)];
+  return {at(unit) + place.gradient_offset, place.count, place.gradients};
+}
+
+void GradientMemory::close(int unit) {
+  for (Block& block : blocks_) {
+    if (block.unit == unit && block.state == State::kOpen) block.state = State::kPending;
+  }
+}
+
+void GradientMemory::reducing(int unit, const Event& done) {
+  for (Block& block : blocks_) {
+    if (block.unit != unit || block.state != State::kPending) continue;
+    block.state = State::kInFlight;
+    block.done = done;
+  }
+}
+
+void GradientMemory::clear() {
+  for (const Block& block : blocks_)
+    block.done.wait();
+  blocks_.clear();
+}
+
+bool GradientMemory::has_pending() const {
+  return std::any_of(blocks_.begin(), blocks_.end(), [](const Block& block) {
+    return block.state == State::kPending;
+  });
+}
+
+void GradientMemory::throw_full(int unit) const {
+  std::string open;
+  for (const Block& block : blocks_) {
+    if (block.state == State::kOpen)
+      open += fmt::format("{}'{}'", open.empty() ? "" : ", ", layout_.unit(block.unit).name);
+  }
+  throw OutOfMemory(
+      fmt::format(
+          "the gradient ring of {} bytes has no room for unit '{}' ({} bytes) while gradients of "
+          "{} are open: "
+          "end their leases earlier, declare larger units, or use zero_optimization.stage 1",
+          ring_bytes_,
+          layout_.unit(unit).name,
+          layout_.unit(unit).gradient_bytes,
+          open.empty() ? "no unit" : open),
+      communicator_.device().account().table());
+}
+
+}  // namespace sifr

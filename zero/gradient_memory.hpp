@@ -1,0 +1,69 @@
+#pragma once
+
+#include "../comm/communicator.hpp"
+#include "./layout.hpp"
+#include "./memory_plan.hpp"
+#include "./options.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace sifr {
+
+/// Where gradients lie between their opening and the end of their reduction.
+///
+///   absent --open--> open --close--> pending (in a bucket) --reducing--> in flight --done-->
+///   absent
+///
+/// Stages 0 and 1: a place for every unit. Stages 2 and 3: a ring for units with one gradient
+/// lease, places for the rest. A place is taken after the last one taken, around the ring, whatever
+/// is in flight there: its end is waited for. So where places lie follows from the order of
+/// openings and closings alone, on every rank alike.
+class GradientMemory {
+ public:
+  GradientMemory(const Layout& layout,
+                 const ZeroOptions& options,
+                 const MemoryPlan& plan,
+                 Communicator& communicator);
+
+  /// Takes a place for a unit that has none open; its content is undefined. False: pending
+  /// gradients are in the way, and must be reduced first. Throws OutOfMemory, naming the units, if
+  /// open ones leave no room.
+  [[nodiscard]] bool open(int unit);
+  [[nodiscard]] std::byte* at(int unit) const;
+  [[nodiscard]] View segment(int unit, int segment) const;
+  void close(int unit);
+  /// The unit's place is free once `done`.
+  void reducing(int unit, const Event& done);
+  /// Nothing is open, pending or in flight any more; waits for what is.
+  void clear();
+  /// Bytes of the ring; 0 at stages 0 and 1.
+  [[nodiscard]] std::int64_t ring_bytes() const noexcept { return ring_bytes_; }
+
+ private:
+  enum class State : std::uint8_t { kOpen, kPending, kInFlight };
+  struct Block {
+    int unit = 0;
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    State state = State::kOpen;
+    Event done = {};
+  };
+  [[nodiscard]] bool open_fixed(int unit);
+  [[nodiscard]] bool is_blocked(std::int64_t offset, std::int64_t bytes) const;
+  [[nodiscard]] std::int64_t find_place(std::int64_t bytes) const;
+  void take(int unit, std::int64_t offset, std::int64_t bytes);
+  [[nodiscard]] bool has_pending() const;
+  [[noreturn]] void throw_full(int unit) const;
+
+  const Layout& layout_;
+  Communicator& communicator_;
+  std::int64_t ring_bytes_;
+  SharedBuffer memory_;
+  std::vector<std::int64_t> fixed_;    // [unit]: place outside the ring, or -1
+  std::vector<std::int64_t> current_;  // [unit]: latest place
+  std::vector<Block> blocks_;          // oldest first
+  std::int64_t head_ = 0;              // end of the latest place in the ring
+};
+
+}  // namespace sifr
