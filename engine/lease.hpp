@@ -1,14 +1,17 @@
 #pragma once
 
-#include <cstdint>
-
 #include "../device/dtype.hpp"
 #include "./model.hpp"
 
+#include <cstdint>
+
 namespace sifr {
 
-/// A scoped right to use a unit's memory. Move-only. The end of the scope hands the memory back; it never throws and
-/// never waits for other ranks. Parameters are counted in the order in which their unit declares them.
+struct ParameterLayout;
+
+/// A scoped right to use a unit's memory. Move-only. The end of the scope hands the memory back; it
+/// never throws and never waits for other ranks. Parameters are counted in the order in which their
+/// unit declares them.
 class SIFR_API Lease {
  public:
   Lease(const Lease&) = delete;
@@ -23,6 +26,7 @@ class SIFR_API Lease {
   Lease(detail::EngineState* engine, Unit unit) noexcept : engine_(engine), unit_(unit) {}
   Lease(Lease&& other) noexcept;
   ~Lease() = default;
+  [[nodiscard]] const ParameterLayout& place(int parameter) const;
   detail::EngineState* engine_;  // null once moved from or ended
   Unit unit_;
 };
@@ -33,12 +37,15 @@ class SIFR_API Weights : public Lease {
   Weights(Weights&&) noexcept = default;
   Weights& operator=(Weights&&) = delete;
   ~Weights();
-  /// Row-major elements; 512-byte aligned. T: float, sifr::bfloat16. UsageError if T is not the parameter's dtype.
+  /// Row-major elements; 512-byte aligned. T: float, sifr::bfloat16. UsageError if T is not the
+  /// parameter's dtype.
   template <class T>
   [[nodiscard]] const T* data(int parameter) const {
     return static_cast<const T*>(checked(parameter, kDTypeOf<T>));
   }
-  [[nodiscard]] const void* raw(int parameter) const { return checked(parameter, dtype(parameter)); }
+  [[nodiscard]] const void* raw(int parameter) const {
+    return checked(parameter, dtype(parameter));
+  }
 
  private:
   friend class detail::EngineState;
@@ -46,27 +53,32 @@ class SIFR_API Weights : public Lease {
   [[nodiscard]] const void* checked(int parameter, DType dtype) const;
 };
 
-/// A unit's gradient buffers, all zero at the micro-batch's first lease; add into them. They are handed to the reduction
-/// when the unit's last gradients lease of the micro-batch ends.
+/// A unit's gradient buffers, all zero at the micro-batch's first lease; add into them. They are
+/// handed to the reduction when the unit's last gradients lease of the micro-batch ends.
 class SIFR_API Gradients : public Lease {
  public:
   Gradients(Gradients&&) noexcept = default;
   Gradients& operator=(Gradients&&) = delete;
   /// Leaving the scope by an exception reduces nothing and fails the engine, as abandon() does.
   ~Gradients();
-  /// Row-major elements; 512-byte aligned. UsageError for a frozen parameter, or if T is not the gradient's dtype.
+  /// Row-major elements; 512-byte aligned. UsageError for a frozen parameter, or if T is not the
+  /// gradient's dtype.
   template <class T>
   [[nodiscard]] T* data(int parameter) const {
     return static_cast<T*>(checked(parameter, kDTypeOf<T>));
   }
   /// Any element type, for code that dispatches at run time; see gradient_dtype.
-  [[nodiscard]] void* raw(int parameter) const { return checked(parameter, gradient_dtype(parameter)); }
+  [[nodiscard]] void* raw(int parameter) const {
+    return checked(parameter, gradient_dtype(parameter));
+  }
   [[nodiscard]] DType gradient_dtype(int parameter) const;
   /// False for frozen parameters.
   [[nodiscard]] bool has(int parameter) const;
-  /// True at the micro-batch's first lease of the unit: the buffers are zero, so writing may replace adding.
+  /// True at the micro-batch's first lease of the unit: the buffers are zero, so writing may
+  /// replace adding.
   [[nodiscard]] bool is_first() const noexcept { return is_first_; }
-  /// Gives this micro-batch's gradient up: the engine is failed, as by an exception. For code that reports errors otherwise.
+  /// Gives this micro-batch's gradient up: the engine is failed, as by an exception. For code that
+  /// reports errors otherwise.
   void abandon() noexcept;
 
  private:

@@ -1,0 +1,137 @@
+#include "engine/context.hpp"
+
+#include "comm/group.hpp"
+#include "device/detail/check.hpp"
+#include "device/exact_sum.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sched.h>
+#include <utility>
+
+namespace sifr {
+
+struct Context::State {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Communicator> communicator;  // ends before its device
+  Log log;
+  std::string placement;
+};
+
+namespace {
+
+// What one rank of a host gets of the cores that this process may use.
+struct Placement {
+  int threads = 1;
+  std::vector<int> cpus;
+  std::string description;
+};
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+Placement place(int local_rank, int local_ranks, const ContextOptions& options) {
+  const std::vector<int> cpus = allowed_cpus();
+  const int cores = std::max(1, static_cast<int>(cpus.size()));
+  Placement placement;
+  const int share = cores / local_ranks;
+  placement.threads = options.threads > 0 ? options.threads : std::max(1, share);
+  if (options.bind_cores && share > 0 && !cpus.empty()) {
+    const auto first = cpus.begin() + static_cast<std::ptrdiff_t>(local_rank) * share;
+    placement.cpus.assign(first, first + share);
+  }
+  placement.description = fmt::format(
+      "{} kernel thread{} ({}), {}",
+      placement.threads,
+      placement.threads == 1 ? "" : "s",
+      options.threads > 0 ? "as asked for"
+                          : fmt::format("{} cores / {} ranks on this host", cores, local_ranks),
+      placement.cpus.empty() ? "not bound to cores"
+                             : fmt::format("bound to cores {}", fmt::join(placement.cpus, ",")));
+  return placement;
+}
+
+std::unique_ptr<Device> make_device(const ContextOptions& options, const Placement& placement) {
+  if (options.device == "host")
+    return make_host_device({options.limits, placement.threads, placement.cpus});
+  SIFR_REQUIRE(UsageError,
+               options.device.starts_with("cuda:"),
+               "device is '{}': \"host\" and \"cuda:N\" are known",
+               options.device);
+  return make_cuda_device(std::atoi(options.device.c_str() + 5), options.limits);
+}
+
+}  // namespace
+
+std::vector<Context> Context::threads(int ranks, const ContextOptions& options) {
+  SIFR_REQUIRE(UsageError, ranks >= 1, "Context::threads: {} ranks, needs 1 or more", ranks);
+  std::vector<std::unique_ptr<State>> states;
+  std::vector<Device*> devices;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Placement placement = place(rank, ranks, options);
+    states.push_back(std::make_unique<State>());
+    states.back()->device = make_device(options, placement);
+    states.back()->log = options.log;
+    states.back()->placement = placement.description;
+    devices.push_back(states.back()->device.get());
+  }
+  auto communicators = make_thread_group(devices, {.log = options.log});
+  std::vector<Context> contexts;
+  for (std::size_t r = 0; r < states.size(); ++r) {
+    states[r]->communicator = std::move(communicators[r]);
+    contexts.push_back(Context(std::move(states[r])));
+  }
+  return contexts;
+}
+
+Context Context::from_environment(const ContextOptions& options) {
+  return std::move(threads(1, options).front());
+}
+
+Context::Context(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Context::Context(Context&&) noexcept = default;
+Context& Context::operator=(Context&&) noexcept = default;
+Context::~Context() = default;
+
+int Context::rank() const noexcept {
+  return state_->communicator->rank();
+}
+int Context::size() const noexcept {
+  return state_->communicator->size();
+}
+
+double Context::sum(double value) {
+  ExactSum sum;
+  sum.add(value);
+  state_->communicator->sum(sum, {"Context::sum"});
+  return sum.value();
+}
+
+void Context::barrier() {
+  state_->communicator->barrier({"Context::barrier"});
+}
+Communicator& Context::communicator() noexcept {
+  return *state_->communicator;
+}
+Device& Context::device() noexcept {
+  return *state_->device;
+}
+const Log& Context::log() const noexcept {
+  return state_->log;
+}
+
+std::string Context::description() const {
+  return fmt::format("rank {} of {}, {}", rank(), size(), state_->placement);
+}
+
+}  // namespace sifr

@@ -1,0 +1,191 @@
+#include "engine/detail/engine_state.hpp"
+
+#include "device/detail/check.hpp"
+#include "device/detail/log.hpp"
+#include "device/kernels.hpp"
+#include "engine/detail/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sifr::detail {
+
+namespace {
+constexpr std::size_t index(int value) {
+  return static_cast<std::size_t>(value);
+}
+constexpr std::int64_t kFillPiece = 1 << 16;  // elements that a fill is asked for at a time
+}  // namespace
+
+EngineState::EngineState(Model* model,
+                         const Engine::Declare& declare_units,
+                         const Config& config,
+                         Context& context,
+                         std::unique_ptr<Context> own_context)
+    : model_(model),
+      own_context_(std::move(own_context)),
+      context_(context),
+      communicator_(context.communicator()),
+      device_(context.device()),
+      config_(config),
+      batch_(resolve_batch(config, context.size())),
+      options_(make_zero_options(config)),
+      schedule_(make_lr(config)),
+      declared_(declare(model, declare_units)),
+      layout_(make_unit_specs(declared_, compute_dtype(config)), context.size()),
+      plan_(agree_on_plan()),
+      stream_(options_.overlap ? communicator_.stream() : device_.compute()),
+      store_(layout_, options_, communicator_),
+      window_(options_.stage < 3
+                  ? nullptr
+                  : std::make_unique<GatherWindow>(
+                        layout_, options_, store_, communicator_, stream_, plan_.window)),
+      gradients_(layout_, options_, plan_, communicator_),
+      reducer_(layout_, options_, plan_, gradients_, communicator_, stream_),
+      optimizer_(layout_,
+                 options_,
+                 plan_,
+                 make_adam_options(config),
+                 store_,
+                 reducer_,
+                 communicator_,
+                 stream_),
+      training_(layout_, {&store_, window_.get(), &gradients_, &reducer_}, communicator_, true),
+      evaluating_(layout_, {&store_, window_.get(), nullptr, nullptr}, communicator_, false),
+      roll_call_(layout_, communicator_),
+      leased_weights_(index(layout_.unit_count())),
+      leased_gradients_(index(layout_.unit_count())),
+      is_noticed_unused_(index(layout_.unit_count())) {
+  fill_weights();
+  publish_weights(WeightStore::Which::kAll);
+  communicator_.barrier({"start"});
+}
+
+EngineState::~EngineState() {
+  try {
+    stream_.synchronize();
+  } catch (const std::exception& error) {
+    log(context_.log(),
+        context_.rank(),
+        "engine",
+        Level::kDebug,
+        "work dropped at the end: {}",
+        error.what());
+  }
+}
+
+Schedule EngineState::make_lr(const Config& config) {
+  const double lr = config.optimizer ? config.optimizer->lr : OptimizerConfig().lr;
+  if (config.scheduler) return make_schedule(*config.scheduler, lr);
+  return [lr](std::int64_t) { return lr; };
+}
+
+std::vector<Units::Declared> EngineState::declare(Model* model,
+                                                  const Engine::Declare& declare_units) {
+  Units units(this, compute_dtype(config_), static_cast<std::uint64_t>(config_.sifr.seed));
+  if (model != nullptr) {
+    model->declare(units);
+  } else {
+    declare_units(units);
+  }
+  return units.declared();
+}
+
+// Every rank must have declared the same model under the same options before memory is taken
+// together.
+MemoryPlan EngineState::agree_on_plan() {
+  struct Fingerprint {
+    std::uint64_t layout = 0;
+    std::uint64_t config = 0;
+  };
+  const Fingerprint mine{layout_.fingerprint(), std::hash<std::string>()(to_json(config_))};
+  std::vector<Fingerprint> all(index(communicator_.size()));
+  communicator_.exchange(
+      std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), {"initialize"});
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    SIFR_REQUIRE(
+        UsageError, all[r].layout == all[0].layout, "ranks 0 and {} declare different models", r);
+    SIFR_REQUIRE(UsageError,
+                 all[r].config == all[0].config,
+                 "ranks 0 and {} have different configurations",
+                 r);
+  }
+  const MemoryPlan plan = make_memory_plan(layout_, options_);
+  require_fit(plan, device_.account().table());
+  if (context_.rank() == 0) {
+    log(context_.log(),
+        0,
+        "engine",
+        Level::kInfo,
+        "{}",
+        start_screen(config_, layout_, plan, context_.description()));
+    for (const std::string& notice : config_.notices)
+      log(context_.log(), 0, "engine", Level::kWarning, "{}", notice);
+  }
+  return plan;
+}
+
+void EngineState::fill_weights() {
+  for (int u = 0; u < layout_.unit_count(); ++u) {
+    for (int s = 0; s < static_cast<int>(layout_.unit(u).segments.size()); ++s)
+      fill_segment(u, s);
+  }
+}
+
+// Trainable: into the masters that this rank updates. Frozen: into its slice of the weights.
+void EngineState::fill_segment(int unit, int segment) {
+  const SegmentLayout& place = layout_.unit(unit).segments[index(segment)];
+  ShardedOptimizer::Range range = optimizer_.owned(unit, segment);
+  if (!place.trainable) range = {context_.rank() * place.slice_count, place.slice_count};
+  const View target =
+      place.trainable ? optimizer_.masters(unit, segment) : store_.slice(unit, segment);
+  std::vector<float> piece(kFillPiece);
+  for (const Run& run : layout_.runs(unit, segment, range.first, range.first + range.count)) {
+    const Fill& fill = declared_[index(unit)].parameters[index(run.parameter)].fill;
+    if (!fill) continue;
+    for (std::int64_t first = 0; first < run.count; first += kFillPiece) {
+      const std::int64_t count = std::min(kFillPiece, run.count - first);
+      fill(run.parameter_first + first, std::span(piece).first(static_cast<std::size_t>(count)));
+      const ConstView values{
+          reinterpret_cast<const std::byte*>(piece.data()), count, DType::kFloat32};
+      kernels::cast(
+          values, target.slice(run.segment_first - range.first + first, count), device_.compute());
+    }
+  }
+  if (!place.trainable || place.weights == DType::kFloat32) return;
+  kernels::cast(
+      optimizer_.master_slice(unit, segment), store_.slice(unit, segment), device_.compute());
+}
+
+// The shards have changed: wholes and gathered units follow.
+void EngineState::publish_weights(WeightStore::Which which) {
+  if (window_) return window_->refresh();
+  if (options_.stage > 0 || which == WeightStore::Which::kAll) store_.gather_wholes(which, stream_);
+}
+
+void EngineState::check_usable() const {
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+int EngineState::checked_index(Unit unit, const char* call) const {
+  SIFR_REQUIRE(UsageError, unit.owner_ != nullptr, "{}: the unit was not made by Units::add", call);
+  SIFR_REQUIRE(
+      UsageError,
+      unit.owner_ == this,
+      "{}: unit number {} belongs to another engine than this one, whose first unit is '{}'",
+      call,
+      unit.index(),
+      layout_.unit(0).name);
+  return unit.index();
+}
+
+void EngineState::fail_group(const std::string& text) noexcept {
+  if (context_.size() > 1) communicator_.abort(text);
+  if (!failure_)
+    failure_ = std::make_exception_ptr(
+        CommError(fmt::format("rank {} failed: {}", context_.rank(), text), context_.rank()));
+}
+
+}  // namespace sifr::detail

@@ -1,0 +1,125 @@
+#include "device/detail/check.hpp"
+#include "device/kernels.hpp"
+#include "engine/detail/engine_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+// EngineState: whole weights and their hash, out of shards.
+namespace sifr::detail {
+
+namespace {
+constexpr std::int64_t kPiece = 1 << 22;  // elements: 16 MiB in fp32
+constexpr std::size_t index(int value) {
+  return static_cast<std::size_t>(value);
+}
+}  // namespace
+
+// This rank's slice of what is exported.
+View EngineState::exported_slice(int unit, int segment, ExportAs what) const {
+  const bool has_masters = layout_.unit(unit).segments[index(segment)].trainable;
+  return what == ExportAs::kMasters && has_masters ? optimizer_.master_slice(unit, segment)
+                                                   : store_.slice(unit, segment);
+}
+
+void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
+  guarded([&] {
+    require_ready_for("export_weights()");
+    SIFR_REQUIRE(UsageError,
+                 root >= 0 && root < context_.size(),
+                 "export_weights(): root is {}, and there are {} ranks",
+                 root,
+                 context_.size());
+    SIFR_REQUIRE(
+        UsageError, context_.rank() != root || sink, "export_weights(): the root needs a sink");
+    const Buffer staging = device_.allocate(kPiece * size_of(DType::kFloat32), Purpose::kStaging);
+    std::exception_ptr thrown;
+    for (int u = 0; u < layout_.unit_count(); ++u) {
+      for (const ParameterLayout& parameter : layout_.unit(u).parameters) {
+        export_parameter(parameter, u, sink, what, root, staging, thrown);
+      }
+    }
+    // A sink that threw has ended nothing: all pieces were offered to the collectives, and all
+    // ranks learn of it here.
+    std::uint8_t failed = thrown ? 1 : 0;
+    std::vector<std::uint8_t> all(index(context_.size()));
+    communicator_.exchange(
+        std::as_bytes(std::span(&failed, 1)), std::as_writable_bytes(std::span(all)), {"export"});
+    if (thrown) std::rethrow_exception(thrown);
+    SIFR_REQUIRE(UsageError,
+                 all[index(root)] == 0,
+                 "export_weights(): the sink on rank {} threw an exception",
+                 root);
+  });
+}
+
+// Pieces lie within one rank's slice: its owner broadcasts them.
+void EngineState::export_parameter(const ParameterLayout& parameter,
+                                   int unit,
+                                   const Sink& sink,
+                                   ExportAs what,
+                                   int root,
+                                   const Buffer& staging,
+                                   std::exception_ptr& thrown) {
+  const std::int64_t slice_count =
+      layout_.unit(unit).segments[index(parameter.segment)].slice_count;
+  const View slice = exported_slice(unit, parameter.segment, what);
+  std::int64_t done = 0;
+  do {
+    const std::int64_t position = parameter.first + done;
+    const int owner = slice_count == 0 ? 0 : static_cast<int>(position / slice_count);
+    const std::int64_t in_slice = position - owner * slice_count;
+    const std::int64_t count =
+        std::min({kPiece, parameter.spec.count - done, slice_count - in_slice});
+    const View piece{staging.data(), count, slice.dtype};
+    if (count > 0) {
+      if (owner == context_.rank())
+        kernels::cast(slice.slice(in_slice, count), piece, device_.compute());
+      communicator_.broadcast(std::span(&piece, 1), owner, {parameter.spec.name}, device_.compute())
+          .wait();
+    }
+    if (context_.rank() == root && !thrown) {
+      try {
+        sink({parameter.spec.name, parameter.spec.shape, done, piece});
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    }
+    done += count;
+  } while (done < parameter.spec.count);
+}
+
+std::string EngineState::weights_hash() {
+  return guarded([&] {
+    require_ready_for("weights_hash()");
+    kernels::Hash128 own;
+    for (int u = 0; u < layout_.unit_count(); ++u) {
+      const UnitLayout& unit = layout_.unit(u);
+      for (int s = 0; s < static_cast<int>(unit.segments.size()); ++s) {
+        const std::int64_t slice_count = unit.segments[index(s)].slice_count;
+        const std::int64_t first = context_.rank() * slice_count;
+        const View slice = exported_slice(u, s, ExportAs::kMasters);
+        for (const Run& run : layout_.runs(u, s, first, first + slice_count)) {
+          kernels::hash(slice.slice(run.segment_first - first, run.count),
+                        unit.parameters[index(run.parameter)].index,
+                        run.parameter_first,
+                        own,
+                        device_.compute());
+        }
+      }
+    }
+    std::vector<kernels::Hash128> all(index(context_.size()));
+    communicator_.exchange(std::as_bytes(std::span(&own, 1)),
+                           std::as_writable_bytes(std::span(all)),
+                           {"weights hash"});
+    kernels::Hash128 sum;
+    for (const kernels::Hash128& hash : all)
+      sum.add(hash);
+    return fmt::format("{:016x}{:016x}", sum.high, sum.low);
+  });
+}
+
+}  // namespace sifr::detail

@@ -1,0 +1,175 @@
+#include "device/detail/check.hpp"
+#include "engine/detail/engine_state.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+// EngineState: leases and evaluation.
+namespace sifr::detail {
+
+namespace {
+constexpr std::size_t index(int value) {
+  return static_cast<std::size_t>(value);
+}
+}  // namespace
+
+void EngineState::note_phase(const char* what, int unit) noexcept {
+  std::array<char, 160> text;
+  const auto end = fmt::format_to_n(text.data(),
+                                    text.size(),
+                                    "step {}, micro-batch {}, {} '{}'",
+                                    steps_,
+                                    micro_in_step_,
+                                    what,
+                                    layout_.unit(unit).name);
+  communicator_.set_phase({text.data(), std::min(end.size, text.size())});
+}
+
+Weights EngineState::weights(Unit unit) {
+  return guarded([&] {
+    const int u = checked_index(unit, "weights()");
+    finish_evaluation();
+    note_phase("weights of", u);
+    if (evaluation_ == Evaluating::kWhole) {
+      ++whole_leases_;
+      leased_weights_[index(u)] =
+          window_ ? everything_.data() + layout_.unit(u).weight_offset : store_.whole(u);
+    } else {
+      leased_weights_[index(u)] = coordinator().lease_weights(u);
+    }
+    return Weights(this, unit);
+  });
+}
+
+void EngineState::release_weights(Unit unit) noexcept {
+  if (evaluation_ == Evaluating::kWhole || evaluation_ == Evaluating::kWholeEnds) {
+    --whole_leases_;
+    return;
+  }
+  const bool is_training = evaluation_ == Evaluating::kNot;
+  (is_training ? training_ : evaluating_).release_weights(unit.index());
+}
+
+Gradients EngineState::gradients(Unit unit) {
+  return guarded([&] {
+    const int u = checked_index(unit, "gradients()");
+    finish_evaluation();
+    const UnitLayout& layout = layout_.unit(u);
+    SIFR_REQUIRE(UsageError,
+                 !is_evaluating(),
+                 "gradients('{}'): there are none in an evaluation",
+                 layout.name);
+    SIFR_REQUIRE(UsageError,
+                 training_.gradient_leases(u) < layout.gradient_leases,
+                 "gradients('{}'): this is lease number {} of the micro-batch, and the unit "
+                 "declares {}: raise gradient_leases in "
+                 "Units::add",
+                 layout.name,
+                 training_.gradient_leases(u) + 1,
+                 layout.gradient_leases);
+    note_phase("gradients of", u);
+    const Coordinator::Opened opened = training_.open_gradients(u);
+    leased_gradients_[index(u)] = opened.data;
+    return Gradients(this, unit, opened.is_first);
+  });
+}
+
+void EngineState::close_gradients(Unit unit) noexcept {
+  training_.close_gradients(unit.index());
+}
+
+void EngineState::abandon_gradients(Unit unit) noexcept {
+  is_abandoned_ = true;
+  if (is_in_model_)
+    return;  // the call that is being left tells the group, with the exception's text
+  fail_group(
+      fmt::format("the gradients of unit '{}' were given up: their scope was left by an exception, "
+                  "or abandon() was called",
+                  layout_.unit(unit.index()).name));
+}
+
+const ParameterLayout& EngineState::parameter(Unit unit, int parameter) const {
+  const UnitLayout& layout = layout_.unit(unit.index());
+  SIFR_REQUIRE(UsageError,
+               parameter >= 0 && parameter < static_cast<int>(layout.parameters.size()),
+               "unit '{}' has {} parameters, and number {} was asked for",
+               layout.name,
+               layout.parameters.size(),
+               parameter);
+  return layout.parameters[index(parameter)];
+}
+
+const std::byte* EngineState::weight_data(Unit unit, int number) const {
+  const ParameterLayout& place = parameter(unit, number);
+  const SegmentLayout& segment = layout_.unit(unit.index()).segments[index(place.segment)];
+  return leased_weights_[index(unit.index())] + segment.weight_offset +
+         place.first * size_of(segment.weights);
+}
+
+std::byte* EngineState::gradient_data(Unit unit, int number) const {
+  const ParameterLayout& place = parameter(unit, number);
+  const SegmentLayout& segment = layout_.unit(unit.index()).segments[index(place.segment)];
+  return leased_gradients_[index(unit.index())] + segment.gradient_offset +
+         place.first * size_of(segment.gradients);
+}
+
+Evaluation EngineState::evaluate(Residency residency) {
+  return guarded([&] {
+    require_ready_for("evaluate()");
+    SIFR_REQUIRE(UsageError,
+                 training_.order().done().empty(),
+                 "evaluate(): a micro-batch has begun: call step() first");
+    communicator_.barrier({"evaluate"});
+    evaluating_.begin_micro_batch();
+    if (residency == Residency::kWhole) {
+      gather_everything();
+      evaluation_ = Evaluating::kWhole;
+    } else {
+      evaluation_ = Evaluating::kStreamed;
+    }
+    return Evaluation(this);
+  });
+}
+
+void EngineState::gather_everything() {
+  if (!window_) return;
+  everything_ = device_.allocate(layout_.weight_bytes(), Purpose::kWindow);
+  std::vector<GatherPart> parts;
+  for (int u = 0; u < layout_.unit_count(); ++u) {
+    const UnitLayout& unit = layout_.unit(u);
+    for (int s = 0; s < static_cast<int>(unit.segments.size()); ++s) {
+      const SegmentLayout& segment = unit.segments[index(s)];
+      parts.push_back({store_.slice(u, s),
+                       {everything_.data() + unit.weight_offset + segment.weight_offset,
+                        segment.count,
+                        segment.weights}});
+    }
+  }
+  communicator_.all_gather(parts, {"whole weights"}, stream_).wait();
+}
+
+// A destructor's: the collective part comes with the next call.
+void EngineState::end_evaluation() noexcept {
+  evaluation_ =
+      evaluation_ == Evaluating::kWhole ? Evaluating::kWholeEnds : Evaluating::kStreamedEnds;
+}
+
+void EngineState::finish_evaluation() {
+  if (evaluation_ != Evaluating::kStreamedEnds && evaluation_ != Evaluating::kWholeEnds) return;
+  const int open = evaluating_.open_unit();
+  SIFR_REQUIRE(UsageError,
+               open < 0 && whole_leases_ == 0,
+               "an evaluation has ended while a weights lease{} is open: end leases first",
+               open < 0 ? "" : fmt::format(" on unit '{}'", layout_.unit(open).name));
+  if (evaluation_ == Evaluating::kStreamedEnds) {
+    evaluating_.end_micro_batch();
+    roll_call_.meet({}, evaluating_.order());
+    evaluating_.order().adopt();
+  } else {
+    everything_ = Buffer();
+  }
+  evaluation_ = Evaluating::kNot;
+}
+
+}  // namespace sifr::detail

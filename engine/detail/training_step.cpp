@@ -1,0 +1,247 @@
+#include "device/detail/check.hpp"
+#include "device/detail/log.hpp"
+#include "engine/detail/engine_state.hpp"
+#include "engine/detail/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+// EngineState: the step. Numbers refer to docs/numerics.md.
+namespace sifr::detail {
+
+Loss EngineState::forward(Engine& engine, const Batch& batch) {
+  return in_model("forward", [&] {
+    last_loss_ = model_->forward(engine, batch);
+    return *last_loss_;
+  });
+}
+
+void EngineState::backward(Engine& engine) {
+  in_model("backward", [&] { model_->backward(engine, 1.0F); });
+}
+
+bool EngineState::is_boundary() const noexcept {
+  return micro_in_step_ + 1 >= batch_.accumulation;
+}
+
+double EngineState::lr() const {
+  return schedule_(updates_);
+}
+
+void EngineState::require_ready_for(const char* call) {
+  finish_evaluation();
+  SIFR_REQUIRE(
+      UsageError, !is_evaluating(), "{}: an evaluation is under way: end its scope first", call);
+  const int open = training_.open_unit();
+  SIFR_REQUIRE(UsageError,
+               open < 0,
+               "{}: a lease on unit '{}' is open: end its scope first",
+               call,
+               open < 0 ? "" : layout_.unit(open).name);
+}
+
+StepReport EngineState::step(const StepOptions& options) {
+  return guarded([&] {
+    require_ready_for("step()");
+    SIFR_REQUIRE(
+        UsageError, layout_.trainable_count() > 0, "step(): the model has no trainable parameter");
+    const bool is_boundary_step = options.boundary.value_or(is_boundary());
+    meet(options, is_boundary_step);
+    ++micro_batches_;
+    ++micro_in_step_;
+    StepReport report = make_report();
+    report.lr = options.lr.value_or(lr());
+    if (is_boundary_step) reach_boundary(report);
+    training_.begin_micro_batch();
+    return report;
+  });
+}
+
+// Ends the micro-batch with the other ranks, and adds their losses and weights to the step's.
+void EngineState::meet(const StepOptions& options, bool is_boundary_step) {
+  const Loss loss = last_loss_.value_or(Loss(0.0, 1.0));
+  RollCallEntry own;
+  own.weight = options.weight.value_or(loss.weight);
+  own.loss = options.loss.value_or(loss.sum);
+  own.lr = options.lr.value_or(0.0);
+  own.has_lr = options.lr.has_value();
+  own.is_boundary = is_boundary_step;
+  SIFR_REQUIRE(UsageError,
+               std::isfinite(own.weight) && own.weight >= 0,
+               "step(): weight is {}, and must be 0 or more",
+               own.weight);
+  SIFR_REQUIRE(UsageError, std::isfinite(own.lr), "step(): lr is {}", own.lr);
+  training_.end_micro_batch();
+  try {
+    for (const RollCallEntry& entry : roll_call_.meet(own, training_.order())) {
+      step_weight_.add(entry.weight);
+      step_loss_.add(entry.loss);
+      is_loss_finite_ = is_loss_finite_ && std::isfinite(entry.loss);
+    }
+  } catch (const UsageError&) {
+    failure_ = std::current_exception();  // the ranks have parted
+    throw;
+  }
+  last_loss_.reset();
+}
+
+StepReport EngineState::make_report() const {
+  StepReport report;
+  report.step = steps_;
+  report.updates = updates_;
+  report.skipped = skipped_;
+  report.micro_batches = micro_batches_;
+  report.weight = step_weight_.value();
+  report.loss = is_loss_finite_ ? step_loss_.value() / report.weight
+                                : std::numeric_limits<double>::quiet_NaN();
+  return report;
+}
+
+void EngineState::reach_boundary(StepReport& report) {
+  if (options_.reduce_at_boundary) {
+    reducer_.reduce_accumulators();
+    reducer_.wait();
+  }
+  const ShardedOptimizer::Norm norm = agree_on_norm();
+  notice_unused_units();
+  const double weight = report.weight;
+  if (weight == 0) {
+    end_step();
+    throw UsageError(
+        "step(): the weights of all ranks and micro-batches of this step add up to 0: nothing can "
+        "be averaged");
+  }
+  report.step = ++steps_;
+  if (norm.non_finite >= 0) return refuse(report, norm.non_finite);
+  report.gradient_norm = std::sqrt(norm.squares.value()) / weight;
+  const double clip = config_.gradient_clipping;
+  const double coefficient = clip > 0 ? std::min(1.0, clip / (report.gradient_norm + 1e-6)) : 1.0;
+  optimizer_.update({.lr = report.lr,
+                     .update = updates_ + 1,
+                     .factor = static_cast<float>(coefficient / weight)});
+  publish_weights(WeightStore::Which::kTrainable);
+  report.updates = ++updates_;
+  report.outcome = Outcome::kUpdated;
+  end_step();
+  print(report);
+}
+
+// The exact sum over ranks, and the first parameter of any rank with a sum that is not finite.
+ShardedOptimizer::Norm EngineState::agree_on_norm() {
+  ShardedOptimizer::Norm own = optimizer_.squared_norm();
+  own.squares.normalise();
+  norms_.resize(static_cast<std::size_t>(communicator_.size()));
+  communicator_.exchange(std::as_bytes(std::span(&own, 1)),
+                         std::as_writable_bytes(std::span(norms_)),
+                         {"gradient norm"});
+  ShardedOptimizer::Norm all;
+  for (const ShardedOptimizer::Norm& norm : norms_) {
+    all.squares.add(norm.squares);
+    if (norm.non_finite >= 0 && (all.non_finite < 0 || norm.non_finite < all.non_finite))
+      all.non_finite = norm.non_finite;
+  }
+  return all;
+}
+
+bool EngineState::skips_non_finite() const {
+  if (config_.sifr.non_finite) return *config_.sifr.non_finite == NonFinite::kSkip;
+  return config_.bf16.enabled && config_.bf16.check_grad_overflow;
+}
+
+// A sum is not finite: the step's gradients are dropped, weights and schedule stay.
+void EngineState::refuse(StepReport& report, std::int64_t parameter) {
+  report.gradient_norm = std::numeric_limits<double>::infinity();
+  report.outcome = Outcome::kSkipped;
+  report.skipped = ++skipped_;
+  end_step();
+  const std::string text = fmt::format(
+      "step {}: the gradient of '{}' is not finite", report.step, parameter_name(parameter));
+  if (!skips_non_finite()) {
+    training_.begin_micro_batch();
+    throw NumericsError(
+        text +
+        ": weights are untouched; lower the learning rate, check the data, or set \"sifr\": "
+        "{\"non_finite\": \"skip\"}");
+  }
+  if (context_.rank() == 0)
+    log(context_.log(), 0, "engine", Level::kWarning, "{}: the update is skipped", text);
+}
+
+const std::string& EngineState::parameter_name(std::int64_t number) const {
+  for (const UnitLayout& unit : layout_.units()) {
+    for (const ParameterLayout& parameter : unit.parameters) {
+      if (parameter.index == number) return parameter.spec.name;
+    }
+  }
+  throw UsageError(fmt::format("no parameter has number {}", number));
+}
+
+void EngineState::notice_unused_units() {
+  for (int u = 0; u < layout_.unit_count(); ++u) {
+    const auto index = static_cast<std::size_t>(u);
+    if (layout_.unit(u).gradient_bytes == 0 || is_noticed_unused_[index] ||
+        training_.order().is_closed_by_some(u))
+      continue;
+    is_noticed_unused_[index] = true;
+    if (context_.rank() != 0) continue;
+    log(context_.log(),
+        0,
+        "engine",
+        Level::kWarning,
+        "no rank leased gradients of unit '{}' in step {}: its parameters are updated with zero "
+        "gradients",
+        layout_.unit(u).name,
+        steps_);
+  }
+}
+
+void EngineState::end_step() {
+  training_.order().adopt();
+  reducer_.begin_step();
+  step_loss_ = ExactSum();
+  step_weight_ = ExactSum();
+  is_loss_finite_ = true;
+  micro_in_step_ = 0;
+}
+
+void EngineState::print(const StepReport& report) const {
+  if (context_.rank() != 0 || !config_.steps_per_print || *config_.steps_per_print <= 0) return;
+  if (report.step % *config_.steps_per_print != 0) return;
+  log(context_.log(),
+      0,
+      "engine",
+      Level::kInfo,
+      "step {}: loss {:.6g}, lr {:.6g}, gradient norm {:.6g}, skipped {}",
+      report.step,
+      report.loss,
+      report.lr,
+      report.gradient_norm,
+      report.skipped);
+}
+
+void EngineState::drop_gradients() {
+  if (is_abandoned_ && context_.size() == 1) {
+    training_.abandon_micro_batch();
+    failure_ = nullptr;
+    is_abandoned_ = false;
+  }
+  guarded([&] {
+    require_ready_for("drop_gradients()");
+    training_.end_micro_batch();
+    roll_call_.meet({}, training_.order());
+    end_step();
+    last_loss_.reset();
+    training_.begin_micro_batch();
+  });
+}
+
+void EngineState::synchronize() {
+  guarded([&] {
+    stream_.synchronize();
+    device_.compute().synchronize();
+  });
+}
+
+}  // namespace sifr::detail
