@@ -21,6 +21,7 @@ class SIFR_API ConfigError : public std::runtime_error, public Error {
     std::int64_t line = 0;
     std::int64_t column = 0;
     std::string text;
+    std::string hint = {};  ///< not empty: an "auto" that the hint of this name would resolve
   };
 
   ConfigError(const std::string& file_name, std::vector<Problem> problems);

@@ -76,12 +76,22 @@ void parse_hint(std::string_view assignment, Hints& hints) {
 
 namespace detail {
 
+void check_hints(const Hints& hints) {
+  visit_hints(hints, [&](std::string_view name, std::string_view form, const auto& hint) {
+    std::remove_cvref_t<decltype(hint)> same;
+    const std::string text = hint_text(hints, name);
+    if (hint && !read(text, same)) {
+      refuse(fmt::format("{}={}", name, text), fmt::format("{} is {}", name, form));
+    }
+  });
+}
+
 std::string hint_text(const Hints& hints, std::string_view name) {
   std::string text;
   visit_hints(hints, [&](std::string_view hint_name, std::string_view /*form*/, const auto& hint) {
     if (hint_name != name || !hint) return;
     if constexpr (std::is_same_v<decltype(*hint), const std::array<double, 2>&>) {
-      text = fmt::format("{}, {}", (*hint)[0], (*hint)[1]);
+      text = fmt::format("{},{}", (*hint)[0], (*hint)[1]);
     } else {
       text = fmt::format("{}", *hint);
     }

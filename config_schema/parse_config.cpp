@@ -1,4 +1,5 @@
 #include "config_schema/config.hpp"
+#include "config_schema/detail/hint_fields.hpp"
 #include "config_schema/detail/json_tree.hpp"
 #include "config_schema/detail/object_reader.hpp"
 #include "config_schema/detail/renamed_keys.hpp"
@@ -33,6 +34,7 @@ bool warns_of_unknown(const detail::JsonNode& root) {
 }  // namespace
 
 Config parse_config(std::string_view json, const std::string& file_name, const Hints& hints) {
+  detail::check_hints(hints);
   detail::Problems problems;
   if (json.size() > kLargestFile) {
     problems.add("", {}, fmt::format("{} bytes are too many for a config", json.size()));

@@ -25,6 +25,9 @@ void visit_hints(H& hints, Visit&& visit) {
   visit("precision", "fp32, bf16 or fp16", hints.precision);
 }
 
+/// Throws UsageError for a hint that the program has set to what no hint can be.
+void check_hints(const Hints& hints);
+
 /// The value of a hint for a message.
 [[nodiscard]] std::string hint_text(const Hints& hints, std::string_view name);
 

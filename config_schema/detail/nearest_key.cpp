@@ -38,7 +38,7 @@ std::string_view nearest_key(std::string_view key, std::span<const std::string_v
   if (key.size() > kLongestKey) return {};
   std::string_view nearest;
   std::size_t best =
-      std::max<std::size_t>(1, key.size() / 3) + 1;  // a third of the letters may differ
+      std::max<std::size_t>(1, key.size() / 4) + 1;  // a quarter of the letters may differ
   for (const std::string_view candidate : candidates) {
     if (const std::size_t distance = edit_distance(key, candidate); distance < best) {
       best = distance;

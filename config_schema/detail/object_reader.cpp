@@ -53,18 +53,15 @@ std::optional<Resolved> ObjectReader::resolve(const FieldInfo& info) const {
 void ObjectReader::leave_unresolved(const std::string& pointer,
                                     const FieldInfo& info,
                                     const JsonNode& node) {
+  set_origin(pointer, "auto", &node);
   if (info.auto_is_default) {
-    set_origin(pointer, "auto", &node);
     reading_.config.notices.push_back(
         fmt::format("{} is \"auto\" and no hint says what it is: the default is used", pointer));
   } else if (info.auto_rule == nullptr) {
     reading_.problems.add(
         pointer, node.position, "\"auto\" has no meaning for this key; write a value");
   } else {
-    reading_.problems.add(pointer,
-                          node.position,
-                          fmt::format("\"auto\" is not resolved; give the hint {} or write a value",
-                                      info.auto_rule->hint));
+    reading_.problems.add_unresolved(pointer, node.position, info.auto_rule->hint);
   }
 }
 
@@ -105,10 +102,10 @@ void ObjectReader::finish() {
 
 void ObjectReader::judge_unread(const JsonMember& member) {
   const std::string pointer = join_pointer(pointer_, member.key);
+  // Which "params" there are is not known where the type could not be read.
+  const std::string section = pointer_.substr(0, pointer_.rfind('/'));
+  if (!section.empty() && reading_.problems.has(section + "/type")) return;
   if (has(inapplicable_, member.key)) {
-    // Which keys apply is not known where the type could not be read.
-    const std::string type = pointer_.substr(0, pointer_.rfind('/')) + "/type";
-    if (reading_.problems.has(type)) return;
     reading_.problems.add(
         pointer,
         member.position,

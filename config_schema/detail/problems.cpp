@@ -29,8 +29,16 @@ void Problems::add(std::string pointer, Position position, std::string text) {
   if (is_full()) {
     ++unlisted_;
   } else {
-    list_.push_back({std::move(pointer), position.line, position.column, std::move(text)});
+    list_.push_back({std::move(pointer), position.line, position.column, std::move(text), {}});
   }
+}
+
+void Problems::add_unresolved(std::string pointer, Position position, std::string_view hint) {
+  const std::size_t count = list_.size();
+  add(std::move(pointer),
+      position,
+      fmt::format("\"auto\" is not resolved; give the hint {} or write a value", hint));
+  if (list_.size() > count) list_.back().hint = hint;
 }
 
 bool Problems::has(std::string_view pointer) const {

@@ -20,6 +20,8 @@ struct Position {
 class Problems {
  public:
   void add(std::string pointer, Position position, std::string text);
+  /// An "auto" that `hint` would resolve.
+  void add_unresolved(std::string pointer, Position position, std::string_view hint);
   [[nodiscard]] bool is_empty() const { return list_.empty(); }
   [[nodiscard]] bool has(std::string_view pointer) const;
   /// No further problem will be listed, only counted.

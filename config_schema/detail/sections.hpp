@@ -148,11 +148,12 @@ void visit_zero(Visitor& v, Z& zero) {
       zero.stage);
   v.field({"reduce_bucket_size",
            "elements of gradients that are reduced together",
-           kCount,
+           kNotNegative,
            &kAutoReduceBucket},
           zero.reduce_bucket_size);
-  v.field({"allgather_bucket_size", "elements that are gathered together", kCount, nullptr, true},
-          zero.allgather_bucket_size);
+  v.field(
+      {"allgather_bucket_size", "elements that are gathered together", kNotNegative, nullptr, true},
+      zero.allgather_bucket_size);
   v.field({"overlap_comm",
            "communicate beside computing; unset: at stage 3",
            kAnyNumber,
@@ -167,9 +168,12 @@ void visit_zero(Visitor& v, Z& zero) {
           zero.contiguous_gradients);
   v.field({"reduce_scatter", "reduce to the owner alone (sifr: always)", kAnyNumber, nullptr, true},
           zero.reduce_scatter);
-  v.field(
-      {"sub_group_size", "elements that the optimizer updates at a time", kCount, nullptr, true},
-      zero.sub_group_size);
+  v.field({"sub_group_size",
+           "elements that the optimizer updates at a time",
+           kNotNegative,
+           nullptr,
+           true},
+          zero.sub_group_size);
   const bool is_whole = zero.stage < 3;  // what follows has no effect then, whatever its "auto" is
   v.field({"stage3_prefetch_bucket_size",
            "elements gathered ahead of their use",

@@ -3,10 +3,9 @@
 #include "config_schema/detail/nearest_key.hpp"
 #include "config_schema/detail/number_text.hpp"
 #include "config_schema/detail/object_reader.hpp"
+#include "config_schema/detail/used_keys.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace sifr::detail {
 namespace {
@@ -38,6 +37,8 @@ bool is_of_type(const JsonNode& value, KeyType type) {
     case KeyType::kBool:
       return value.is(Kind::kBool);
     case KeyType::kInteger:
+      return value.is(Kind::kNumber) &&
+             read_whole_number(value.text).kind != WholeNumber::Kind::kFraction;
     case KeyType::kNumber:
       return value.is(Kind::kNumber);
     case KeyType::kText:
@@ -61,13 +62,29 @@ bool is_neutral(const JsonNode& value, const KnownKey& known) {
     case Kind::kNumber:
       return read_double(value.text) == read_double(known.neutral);
     case Kind::kString:
-      return known.neutral == fmt::format("\"{}\"", value.text);
+      return known.neutral == value.text || known.neutral == fmt::format("\"{}\"", value.text);
     case Kind::kArray:
       return value.elements.empty() && known.neutral == "[]";
     case Kind::kObject:
       return value.members.empty() && known.neutral != "*";
   }
   return false;
+}
+
+// The section that has a key of this name: the first that sifr uses or knows.
+std::string section_with(std::string_view key) {
+  const std::string ending = fmt::format("/{}", key);
+  std::string found;
+  const auto look_at = [&](std::string_view pointer) {
+    if (!found.empty() || !pointer.ends_with(ending)) return;
+    pointer.remove_suffix(ending.size());
+    found = pointer.empty() ? "the top level" : pointer;
+  };
+  for (const UsedKey& used : used_keys())
+    look_at(used.pointer);
+  for (const KnownKey& known : known_keys())
+    look_at(known.pointer);
+  return found;
 }
 
 }  // namespace
@@ -93,10 +110,10 @@ void UnusedKeys::judge_value(const JsonMember& member, const KnownKey& known) {
 
 bool UnusedKeys::has_type(const JsonNode& value, const KnownKey& known) {
   if (is_of_type(value, known.type)) return true;
-  const std::string example =
-      known.type == KeyType::kBlock && !known.neutral.empty() && known.neutral != "*"
-          ? fmt::format(" such as {{\"{}\": …}}", known.neutral)
-          : "";
+  std::string example;
+  if (known.type == KeyType::kBlock && !known.text.empty() && known.neutral != "*") {
+    example = fmt::format(" such as {}", known.text);
+  }
   reading_.problems.add(
       std::string(known.pointer),
       value.position,
@@ -148,15 +165,16 @@ void UnusedKeys::report(const JsonMember& member, const KnownKey& known) {
 void UnusedKeys::refuse_unknown(const JsonMember& member,
                                 const std::string& parent,
                                 std::vector<std::string_view> candidates) {
-  std::string elsewhere;
-  for (const KnownKey& known : known_keys()) {
-    if (known.parent() == parent) candidates.push_back(known.key());
-    if (known.key() == member.key) elsewhere = known.parent();
+  if (member.key.starts_with('_')) return;  // "_comment" and the like
+  const std::vector<KnownKey> known = known_keys();
+  for (const KnownKey& key : known) {
+    if (key.parent() == parent) candidates.push_back(key.key());
   }
   const std::string_view nearest = nearest_key(member.key, candidates);
+  const std::string section = section_with(member.key);
   std::string text = fmt::format("unknown key \"{}\"", printable(member.key));
-  if (!elsewhere.empty()) {
-    text += fmt::format("; {} has a key of this name", elsewhere);
+  if (!section.empty()) {
+    text += fmt::format("; {} has a key of this name", section);
   } else if (!nearest.empty()) {
     text += fmt::format("; did you mean \"{}\"?", nearest);
   }

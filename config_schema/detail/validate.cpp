@@ -16,8 +16,8 @@ class Validator {
     const Origin* train = origin("/train_batch_size");
     if (train != nullptr && !config_.train_batch_size && train->from.starts_with("auto") &&
         !config_.train_micro_batch_size_per_gpu) {
-      refuse("/train_batch_size",
-             "\"auto\" is not resolved; give the hint micro_batch or write a value");
+      reading_.problems.add_unresolved(
+          "/train_batch_size", {train->line, train->column}, "micro_batch");
     }
     if (config_.gradient_clipping < 0) {
       tell("/gradient_clipping is negative, which switches clipping off; 0 says so more clearly");
@@ -94,7 +94,7 @@ class Validator {
     if (scheduler.warmup_max_lr) return;
     const bool is_auto = place != nullptr && place->from.starts_with("auto");
     if (is_auto && !config_.optimizer) {
-      refuse(pointer, "\"auto\" is not resolved; give the hint lr or write a value");
+      reading_.problems.add_unresolved(pointer, {place->line, place->column}, "lr");
     } else if (is_auto) {
       scheduler.warmup_max_lr = config_.optimizer->lr;
       config_.origins[pointer].from = "auto from the optimizer's lr";

@@ -37,3 +37,25 @@ TEST_CASE("the batch keys are completed as DeepSpeed completes them", "[batch_pl
   }
   std::cout << "batch keys: met " << met << " of " << cases.size() << " cases\n";
 }
+
+TEST_CASE("a batch that does not fit is told with all its numbers", "[batch_plan][CFG15]") {
+  CHECK_THROWS_WITH(
+      plan_of(R"({"train_batch_size": 4, "train_micro_batch_size_per_gpu": 2,
+    "gradient_accumulation_steps": 1})",
+              1),
+      "ds.json:1:22: /train_batch_size: does not fit: train_batch_size 4 = "
+      "train_micro_batch_size_per_gpu 2 × gradient_accumulation_steps 1 × 1 ranks is not true");
+  CHECK(plan_of(R"({"train_batch_size": 4, "train_micro_batch_size_per_gpu": 2})", 2) ==
+        BatchPlan{4, 2, 1});
+}
+
+TEST_CASE("the product of a batch must fit 64 bits", "[batch_plan]") {
+  const std::string json =
+      R"({"train_micro_batch_size_per_gpu": 9e18, "gradient_accumulation_steps": 9e18})";
+  CHECK_THROWS_AS(plan_of(json, 1), ConfigError);
+  CHECK_THROWS_AS(plan_of(R"({"train_micro_batch_size_per_gpu": 9e18})", 2), ConfigError);
+}
+
+TEST_CASE("a group without ranks is a UsageError", "[batch_plan]") {
+  CHECK_THROWS_AS(plan_of(R"({"train_batch_size": 4})", 0), sifr::UsageError);
+}
