@@ -1,0 +1,124 @@
+#include "engine/detail/file.hpp"
+
+#include "engine/io_error.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+namespace sifr {
+
+IoError::IoError(std::filesystem::path path, const std::string& text, int error_number)
+    : std::runtime_error(
+          error_number == 0
+              ? fmt::format("{}: {}", path.string(), text)
+              : fmt::format("{}: {}: {}", path.string(), text, std::strerror(error_number))),
+      path_(std::move(path)),
+      error_number_(error_number) {}
+
+namespace detail {
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
+    : number_(std::exchange(other.number_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(number_, other.number_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) throw IoError(path, "cannot be opened", errno);
+  struct stat status = {};
+  if (::fstat(file.number(), &status) != 0) throw IoError(path, "cannot be examined", errno);
+  if (!S_ISREG(status.st_mode)) throw IoError(path, "is not a regular file");
+  if (status.st_size == 0) return;
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  if (data == MAP_FAILED) throw IoError(path, "cannot be mapped", errno);
+  bytes_ = {static_cast<const std::byte*>(data), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+NewFile::NewFile(std::filesystem::path path, std::int64_t bytes) : path_(std::move(path)) {
+  create();
+  try {
+    reserve(bytes);
+  } catch (...) {
+    ::unlink(temporary_.c_str());
+    throw;
+  }
+}
+
+NewFile::~NewFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void NewFile::create() {
+  constexpr int kAttempts = 100;
+  int number = -1;
+  for (int attempt = 0; number < 0 && attempt < kAttempts; ++attempt) {
+    temporary_ = path_.string() + fmt::format(".partial-{}-{}", ::getpid(), attempt);
+    number = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (number < 0 && errno != EEXIST) break;
+  }
+  if (number < 0) throw IoError(path_, "cannot be created", errno);
+  file_ = FileDescriptor(number);
+}
+
+// A full disk is found now and not after hours; file systems that cannot reserve find it while
+// writing.
+void NewFile::reserve(std::int64_t bytes) {
+  if (bytes == 0 || ::fallocate(file_.number(), FALLOC_FL_KEEP_SIZE, 0, bytes) == 0) return;
+  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) fail_for_space(bytes);
+}
+
+void NewFile::fail_for_space(std::int64_t bytes) const {
+  const int error = errno;
+  struct statvfs status = {};
+  const bool known = ::fstatvfs(file_.number(), &status) == 0;
+  const auto free = known ? fmt::format("{}", status.f_bavail * status.f_frsize)
+                          : std::string("an unknown number");
+  throw IoError(
+      path_, fmt::format("cannot be written: needs {} bytes, {} are free", bytes, free), error);
+}
+
+void NewFile::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && (errno == ENOSPC || errno == EDQUOT))
+      fail_for_space(static_cast<std::int64_t>(bytes.size()));
+    if (written < 0) throw IoError(path_, "cannot be written", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void NewFile::commit() {
+  if (::fsync(file_.number()) != 0) throw IoError(path_, "cannot be made durable", errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+    throw IoError(path_, "cannot be given its name", errno);
+  temporary_.clear();
+  const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+  const FileDescriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (handle.number() < 0 || ::fsync(handle.number()) != 0)
+    throw IoError(folder, "cannot be made durable", errno);
+}
+
+}  // namespace detail
+}  // namespace sifr

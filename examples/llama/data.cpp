@@ -1,0 +1,147 @@
+#include "examples/llama/data.hpp"
+
+#include "engine/io_error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace llama {
+namespace {
+
+constexpr std::int64_t kByteVocab = 256;
+constexpr std::size_t kHeaderBytes = 256 * sizeof(std::int32_t);
+constexpr std::int64_t kPiece = 4096;  // tokens looked at at once
+
+struct Format {
+  std::int32_t magic;
+  std::int64_t token_bytes;
+};
+constexpr std::array kFormats = {Format{20240520, 2}, Format{20240801, 4}};
+
+constexpr const char* kHowToWriteOne =
+    "llm.c's format is 256 int32 (20240520, 1, count for uint16 tokens; 20240801, 7, count for "
+    "uint32), then the tokens";
+
+// Calls f(first, tokens) for consecutive pieces of the whole file.
+template <class F>
+void for_each_piece(const TokenFile& file, F f) {
+  std::array<std::int32_t, kPiece> tokens = {};
+  for (std::int64_t first = 0; first < file.count(); first += kPiece) {
+    const auto length = static_cast<std::size_t>(std::min(kPiece, file.count() - first));
+    const auto piece = std::span(tokens).first(length);
+    file.read(first, piece);
+    f(first, piece);
+  }
+}
+
+template <class Stored>
+void widen(const std::byte* source, std::span<std::int32_t> tokens) {
+  for (std::int32_t& token : tokens) {
+    Stored stored;
+    std::memcpy(&stored, source, sizeof(stored));
+    // Beyond int32 no vocabulary reaches; such a token becomes a negative one, which none has.
+    token = static_cast<std::int32_t>(stored);
+    source += sizeof(stored);
+  }
+}
+
+}  // namespace
+
+TokenFile::TokenFile(const std::filesystem::path& path, std::int64_t vocab)
+    : path_(path), file_(path), data_(file_.bytes()) {
+  if (data_.empty()) throw sifr::IoError(path_, "is empty; it should hold text or tokens");
+  read_header();
+  const bool is_text = data_.size() == file_.bytes().size();
+  if (is_text) check_text(vocab);
+  check_tokens(vocab);
+}
+
+void TokenFile::read_header() {
+  count_ = static_cast<std::int64_t>(data_.size());
+  std::array<std::int32_t, 3> words = {};
+  if (data_.size() < sizeof(words)) return;
+  std::memcpy(words.data(), data_.data(), sizeof(words));
+  const auto* format = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& candidate) {
+    return candidate.magic == words[0];
+  });
+  if (format == kFormats.end()) return;
+  const std::int64_t expected =
+      static_cast<std::int64_t>(kHeaderBytes) + std::int64_t{words[2]} * format->token_bytes;
+  if (words[2] < 0 || expected != count_) {
+    throw sifr::IoError(path_,
+                        fmt::format("has a header of {} tokens of {} bytes, which is a file of {} "
+                                    "bytes, but it has {}; was it cut short?",
+                                    words[2],
+                                    format->token_bytes,
+                                    expected,
+                                    count_));
+  }
+  data_ = data_.subspan(kHeaderBytes);
+  token_bytes_ = format->token_bytes;
+  count_ = words[2];
+}
+
+void TokenFile::check_text(std::int64_t vocab) const {
+  const auto nul = std::find(data_.begin(), data_.end(), std::byte{0});
+  if (path_.extension() == ".bin" || nul != data_.end()) {
+    const auto found = nul == data_.end() ? "its name ends in .bin"
+                                          : fmt::format("byte {} is 0", nul - data_.begin());
+    throw sifr::IoError(
+        path_,
+        fmt::format("is neither text ({}) nor has it llm.c's header; {}", found, kHowToWriteOne));
+  }
+  if (vocab != kByteVocab) {
+    throw sifr::IoError(path_,
+                        fmt::format("is text, whose bytes are the tokens, which needs vocab=256, "
+                                    "but the model has {}; tokenize it into a .bin; {}",
+                                    vocab,
+                                    kHowToWriteOne));
+  }
+}
+
+void TokenFile::check_tokens(std::int64_t vocab) const {
+  for_each_piece(*this, [&](std::int64_t first, std::span<const std::int32_t> tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i] >= 0 && tokens[i] < vocab) continue;
+      throw sifr::IoError(path_,
+                          fmt::format("holds token {} at place {}, but the model's vocabulary has "
+                                      "{}; was it tokenized for another model?",
+                                      static_cast<std::uint32_t>(tokens[i]),
+                                      first + static_cast<std::int64_t>(i),
+                                      vocab));
+    }
+  });
+}
+
+void TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const {
+  const std::byte* source = data_.data() + first * token_bytes_;
+  switch (token_bytes_) {
+    case 1:
+      return widen<std::uint8_t>(source, tokens);
+    case 2:
+      return widen<std::uint16_t>(source, tokens);
+    default:
+      return widen<std::uint32_t>(source, tokens);
+  }
+}
+
+double unigram_entropy(const TokenFile& tokens, std::int64_t vocab) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(vocab));
+  for_each_piece(tokens, [&](std::int64_t, std::span<const std::int32_t> piece) {
+    for (const std::int32_t token : piece)
+      ++counts[static_cast<std::size_t>(token)];
+  });
+  double entropy = 0;
+  for (const std::int64_t count : counts) {
+    const double share = static_cast<double>(count) / static_cast<double>(tokens.count());
+    if (count > 0) entropy -= share * std::log(share);
+  }
+  return entropy;
+}
+
+}  // namespace llama

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "examples/llama/mapped_file.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+namespace llama {
+
+/// The tokens of a file: a text, whose bytes are the tokens, or a .bin in llm.c's format (256 int32
+/// of header, then uint16 or uint32 tokens). Mapped, checked completely at opening, and then
+/// readable from several threads.
+class TokenFile {
+ public:
+  /// Throws sifr::IoError that says what to change: an empty file, a wrong size, a raw file of
+  /// tokens without header, a text where the vocabulary is not the 256 bytes, a token ≥ `vocab`.
+  TokenFile(const std::filesystem::path& path, std::int64_t vocab);
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  [[nodiscard]] std::int64_t count() const noexcept { return count_; }
+  /// Tokens [first, first + tokens.size()), which the file has.
+  void read(std::int64_t first, std::span<std::int32_t> tokens) const;
+
+ private:
+  void read_header();
+  void check_text(std::int64_t vocab) const;
+  void check_tokens(std::int64_t vocab) const;
+
+  std::filesystem::path path_;
+  MappedFile file_;
+  std::span<const std::byte> data_;  // without header
+  std::int64_t token_bytes_ = 1;
+  std::int64_t count_ = 0;
+};
+
+/// Natural logarithm's entropy of the single tokens' frequencies: the mean loss of a model that
+/// knows how often each token comes, and nothing else.
+[[nodiscard]] double unigram_entropy(const TokenFile& tokens, std::int64_t vocab);
+
+}  // namespace llama

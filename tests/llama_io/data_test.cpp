@@ -1,0 +1,94 @@
+#include "examples/llama/data.hpp"
+
+#include "engine/io_error.hpp"
+#include "tests/llama_io/temporary_folder.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+using namespace llama;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string header(std::int32_t magic, std::int32_t version, std::int32_t count) {
+  std::string bytes(1024, '\0');
+  const std::int32_t words[3] = {magic, version, count};
+  std::memcpy(bytes.data(), words, sizeof(words));
+  return bytes;
+}
+
+template <class Token>
+std::string raw(const std::vector<Token>& tokens) {
+  return {reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(Token)};
+}
+
+std::vector<std::int32_t> all_of(const TokenFile& file) {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(file.count()));
+  file.read(0, tokens);
+  return tokens;
+}
+
+std::string error_of(const std::filesystem::path& path,
+                     const std::string& bytes,
+                     std::int64_t vocab) {
+  write_file(path, bytes);
+  try {
+    const TokenFile file(path, vocab);
+  } catch (const sifr::IoError& error) {
+    return error.message();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("the bytes of a text are its tokens", "[llama][data]") {
+  const TemporaryFolder folder;
+  write_file(folder / "x.txt", "Az\xFF\n");
+  const TokenFile file(folder / "x.txt", 256);
+  CHECK(all_of(file) == std::vector<std::int32_t>{65, 122, 255, 10});
+  std::vector<std::int32_t> middle(2);
+  file.read(1, middle);
+  CHECK(middle == std::vector<std::int32_t>{122, 255});
+}
+
+TEST_CASE("both widths of llm.c's format are read", "[llama][data]") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.bin", header(20240520, 1, 3) + raw<std::uint16_t>({1, 65535, 7}));
+  CHECK(all_of(TokenFile(folder / "a.bin", 65536)) == std::vector<std::int32_t>{1, 65535, 7});
+  write_file(folder / "b", header(20240801, 7, 2) + raw<std::uint32_t>({70000, 0}));
+  CHECK(all_of(TokenFile(folder / "b", 128256)) == std::vector<std::int32_t>{70000, 0});
+}
+
+TEST_CASE("a file that is no data is refused with what to change", "[llama][data]") {
+  const TemporaryFolder folder;
+  const auto bin = folder / "x.bin";
+  const auto text = folder / "x.txt";
+  CHECK_THAT(error_of(text, "", 256), Contains("x.txt: is empty"));
+  CHECK_THAT(error_of(text, raw<std::uint16_t>({5, 6, 7}), 256),
+             Contains("byte 1 is 0") && Contains("20240520"));
+  CHECK_THAT(error_of(bin, "some bytes without header", 256), Contains("ends in .bin"));
+  CHECK_THAT(error_of(text, "words", 49152), Contains("vocab=256, but the model has 49152"));
+  CHECK_THAT(error_of(bin, header(20240520, 1, 2) + "xx", 65536),
+             Contains("file of 1028 bytes, but it has 1026"));
+  CHECK_THAT(error_of(bin, header(20240520, 1, -1), 256), Contains("-1 tokens"));
+  CHECK_THAT(error_of(bin, header(20240520, 1, 0).substr(0, 100), 256), Contains("cut short?"));
+  CHECK_THAT(error_of(bin, header(20240520, 1, 2) + raw<std::uint16_t>({4, 256}), 256),
+             Contains("token 256 at place 1, but the model's vocabulary has 256"));
+  CHECK_THAT(error_of(bin, header(20240801, 7, 1) + raw<std::uint32_t>({4000000000U}), 256),
+             Contains("token 4000000000 at place 0"));
+  CHECK_THROWS_WITH(TokenFile(folder / "none", 256), Contains("No such file"));
+  CHECK_THROWS_WITH(TokenFile(folder.path(), 256), Contains("is not a regular file"));
+}
+
+TEST_CASE("unigram entropy counts single tokens", "[llama][data]") {
+  const TemporaryFolder folder;
+  write_file(folder / "x.txt", "aabc");
+  CHECK(unigram_entropy(TokenFile(folder / "x.txt", 256), 256) == Approx(1.5 * std::log(2.0)));
+  write_file(folder / "y.txt", std::string(5000, 'z'));
+  CHECK(unigram_entropy(TokenFile(folder / "y.txt", 256), 256) == 0);
+}
