@@ -1,0 +1,39 @@
+"""run_examples.py BIN ROOT: what README and docs/porting.md say of their programs is true."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BIN, ROOT = map(pathlib.Path, sys.argv[1:])
+
+
+def steps_of(program, *arguments):
+    """The lines about steps that a program prints."""
+    run = subprocess.run([BIN / program, *arguments], check=True, capture_output=True, text=True)
+    return [line for line in run.stdout.splitlines() if line.startswith("step ")]
+
+
+def check_porting():
+    before = steps_of("porting_before")
+    assert len(before) == 6, before
+    config = json.loads((ROOT / "examples/porting/ds_config.json").read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        for stage in range(4):
+            config["zero_optimization"]["stage"] = stage
+            path = pathlib.Path(folder) / "ds_config.json"
+            path.write_text(json.dumps(config))
+            after = steps_of("porting_after", path)
+            assert after == before, f"stage {stage}: {after} instead of {before}"
+    print("the ported trainer prints the same digits at stages 0 to 3")
+
+
+def check_minimal():
+    losses = [float(line.split()[-1]) for line in steps_of("minimal", ROOT / "examples/minimal/ds_config.json")]
+    assert losses[-1] < losses[0] / 100, losses
+    print("the minimal trainer converges:", *losses)
+
+
+check_porting()
+check_minimal()
