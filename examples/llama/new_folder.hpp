@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace llama {
+
+/// A model folder that takes its name as a whole: files are written to a temporary folder beside
+/// it, and commit() puts that in its place. Until then, whatever goes wrong, an older save under
+/// this name is untouched. Throws sifr::IoError.
+///
+///   NewFolder → path() is "NAME.partial" --files…--> commit: fsync, exchanged with NAME, older
+///   removed
+///                                            └──── destructor without commit: removed
+class NewFolder {
+ public:
+  /// An existing `folder` must be empty or hold a model's files only, since all that it holds goes
+  /// away; remains of an interrupted save are removed.
+  explicit NewFolder(const std::filesystem::path& folder);
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  ~NewFolder();
+
+  /// Where to write the files.
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return temporary_; }
+  /// Throws unless that many bytes are free.
+  void require_space(std::int64_t bytes) const;
+  void write_text(std::string_view name, std::string_view text) const;
+  void copy(const std::filesystem::path& from) const;
+  void commit();
+
+ private:
+  std::filesystem::path folder_;
+  std::filesystem::path temporary_;  // empty once it has its name
+};
+
+/// Whether a file of this name belongs to a saved model: config, weights, their index, tokenizer.
+[[nodiscard]] bool is_model_file(std::string_view name);
+/// Whether it is one that is copied along from the source of the weights.
+[[nodiscard]] bool is_tokenizer_file(std::string_view name);
+
+}  // namespace llama

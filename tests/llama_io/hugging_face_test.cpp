@@ -1,0 +1,112 @@
+#include "examples/llama/hugging_face.hpp"
+
+#include "tests/llama_io/hugging_face_folder.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace llama;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string error_of(const std::filesystem::path& folder) {
+  try {
+    const HuggingFaceModel model(folder);
+  } catch (const sifr::IoError& error) {
+    return error.message();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a fill reads exactly the stretch that it is asked for", "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  const auto parameters = parameters_of(tiny_shape(false));
+  write_config(folder.path(), tiny_shape(false));
+  write_weights(folder / "model.safetensors", parameters);
+  std::vector<sifr::Fill> fills;
+  {
+    const HuggingFaceModel model(folder.path());
+    CHECK(model.shape() == tiny_shape(false));
+    for (const NamedParameter& one : parameters)
+      fills.push_back(model.fill(one.name));
+    CHECK_THROWS_AS(model.fill("nothing"), sifr::UsageError);
+  }
+  for (std::size_t p = 0; p < parameters.size(); ++p) {  // the fills keep the file
+    const auto whole = values_of(p, count_of(parameters[p].shape));
+    std::vector<float> stretch(whole.size() - 2);
+    fills[p](1, stretch);
+    CHECK(stretch == std::vector<float>(whole.begin() + 1, whole.end() - 1));
+  }
+}
+
+TEST_CASE("shards are found by their index", "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  const auto parameters = parameters_of(tiny_shape(true));
+  write_config(folder.path(), tiny_shape(true));
+  write_weights(folder / "a.safetensors", {parameters.begin(), parameters.begin() + 5});
+  write_weights(folder / "b.safetensors", {parameters.begin() + 5, parameters.end()});
+  std::string map;
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    map += "\"" + parameters[p].name + (p < 5 ? "\":\"a.safetensors\"," : "\":\"b.safetensors\",");
+  map.pop_back();
+  write_file(folder / "model.safetensors.index.json",
+             R"({"metadata":{},"weight_map":{)" + map + "}}");
+  const HuggingFaceModel model(folder.path());
+  std::vector<float> first(1);
+  model.fill(parameters[6].name)(0, first);
+  CHECK(first[0] == values_of(1, 1)[0]);
+
+  write_file(folder / "model.safetensors.index.json", R"({"weight_map":{"x":"a.safetensors"}})");
+  CHECK_THAT(error_of(folder.path()),
+             Contains("places the tensor 'x' in a.safetensors, where it is not"));
+  write_file(folder / "model.safetensors.index.json", R"({"weight_map":{"x":"../a.safetensors"}})");
+  CHECK_THAT(error_of(folder.path()), Contains("not a file of the folder"));
+  write_file(folder / "model.safetensors.index.json", R"({"weight_map":[]})");
+  CHECK_THAT(error_of(folder.path()), Contains("no index of shards"));
+}
+
+TEST_CASE("missing, superfluous and misshaped tensors are all named", "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  auto parameters = parameters_of(tiny_shape(false));
+  write_config(folder.path(), tiny_shape(false));
+  CHECK_THAT(error_of(folder.path()), Contains("has neither model.safetensors nor"));
+  parameters.pop_back();
+  parameters[1].name = "model.layers.0.input_layernorm.bias";
+  std::swap(parameters[2].shape[0], parameters[9].shape[0]);
+  parameters[2].shape = {4, 5};
+  write_weights(folder / "model.safetensors", parameters);
+  CHECK_THAT(
+      error_of(folder.path()),
+      Contains("'lm_head.weight' is missing (config.json says tie_word_embeddings = false)") &&
+          Contains("'model.layers.0.input_layernorm.weight' is missing") &&
+          Contains("'model.layers.0.input_layernorm.bias' has no place") &&
+          Contains("'model.layers.0.self_attn.q_proj.weight' has the shape [4, 5], but config.json "
+                   "says [4, 4]"));
+}
+
+TEST_CASE("a tied head's copy may be there if it is one", "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  auto parameters = parameters_of(tiny_shape(true));
+  write_config(folder.path(), tiny_shape(true));
+  parameters.push_back({"lm_head.weight", {8, 4}});
+  write_weights(folder / "model.safetensors", parameters);
+  CHECK_THAT(error_of(folder.path()), Contains("'lm_head.weight' differs from the embedding"));
+
+  const std::vector<float> zeros(32);
+  std::vector<sifr::SafetensorsWriter::Declared> declared;
+  for (const auto& one : parameters)
+    declared.push_back({one.name, sifr::DType::kFloat32, one.shape});
+  sifr::SafetensorsWriter writer(folder / "model.safetensors", declared);
+  for (const auto& one : parameters)
+    writer.write(one.name, 0, view_of(zeros).slice(0, count_of(one.shape)));
+  writer.finish();
+  CHECK(error_of(folder.path()) == "no error");
+}
+
+TEST_CASE("a folder that is none is refused", "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  CHECK_THAT(error_of(folder / "none"), Contains("is not a folder"));
+  CHECK_THAT(error_of(folder.path()), Contains("config.json: cannot be opened"));
+}
