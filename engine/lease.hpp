@@ -10,8 +10,8 @@ namespace sifr {
 struct ParameterLayout;
 
 /// A scoped right to use a unit's memory. Move-only. The end of the scope hands the memory back; it
-/// never throws and never waits for other ranks. Parameters are counted in the order in which their
-/// unit declares them.
+/// never throws and never waits for other ranks. A lease ends before its engine does. Parameters
+/// are counted in the order in which their unit declares them.
 class SIFR_API Lease {
  public:
   Lease(const Lease&) = delete;

@@ -112,6 +112,10 @@ MemoryPlan EngineState::agree_on_plan() {
                  "ranks 0 and {} have different configurations",
                  r);
   }
+  SIFR_REQUIRE(UsageError,
+               config_.optimizer || layout_.trainable_count() == 0,
+               "{} has no \"optimizer\": add the block, or give the hint lr for AdamW",
+               config_.file_name);
   const MemoryPlan plan = make_memory_plan(layout_, options_);
   require_fit(plan, device_.account().table());
   if (context_.rank() == 0) {

@@ -164,7 +164,7 @@ void EngineState::finish_evaluation() {
                open < 0 ? "" : fmt::format(" on unit '{}'", layout_.unit(open).name));
   if (evaluation_ == Evaluating::kStreamedEnds) {
     evaluating_.end_micro_batch();
-    roll_call_.meet({}, evaluating_.order());
+    roll_call_.meet("end of evaluation", {}, evaluating_.order());
     evaluating_.order().adopt();
   } else {
     everything_ = Buffer();

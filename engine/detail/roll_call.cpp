@@ -36,12 +36,14 @@ RollCall::RollCall(const Layout& layout, Communicator& communicator)
       all_(mine_.size() * static_cast<std::size_t>(communicator.size())),
       entries_(static_cast<std::size_t>(communicator.size())) {}
 
-std::span<const RollCallEntry> RollCall::meet(RollCallEntry own, AgreedOrder& order) {
+std::span<const RollCallEntry> RollCall::meet(std::string_view occasion,
+                                              RollCallEntry own,
+                                              AgreedOrder& order) {
   own.order_hash = order.hash();
   own.events = static_cast<std::int64_t>(order.done().size());
   std::memcpy(mine_.data(), &own, sizeof(own));
   std::memcpy(mine_.data() + sizeof(own), order.uses().data(), order.uses().size());
-  communicator_.exchange(mine_, all_, {"roll call"});
+  communicator_.exchange(mine_, all_, {occasion});
   for (std::size_t r = 0; r < entries_.size(); ++r) {
     const std::byte* entry = all_.data() + r * mine_.size();
     std::memcpy(&entries_[r], entry, sizeof(own));

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace sifr::detail {
@@ -28,10 +29,13 @@ class RollCall {
  public:
   RollCall(const Layout& layout, Communicator& communicator);
 
-  /// Collective. Every rank's entry, in rank order, valid until the next call; merges the ranks'
-  /// uses into `order`. Throws CommError, on every rank, naming both units and ranks, if the ranks'
-  /// sequences differ; UsageError if boundary or lr do.
-  std::span<const RollCallEntry> meet(RollCallEntry own, AgreedOrder& order);
+  /// Collective; `occasion` names the call that ends the micro-batch, which is the same on every
+  /// rank and lives until then. Every rank's entry, in rank order, valid until the next call;
+  /// merges the ranks' uses into `order`. Throws CommError, on every rank, naming both units and
+  /// ranks, if the ranks' sequences differ; UsageError if boundary or lr do.
+  std::span<const RollCallEntry> meet(std::string_view occasion,
+                                      RollCallEntry own,
+                                      AgreedOrder& order);
 
  private:
   void compare_orders(const AgreedOrder& order);

@@ -75,7 +75,7 @@ void EngineState::meet(const StepOptions& options, bool is_boundary_step) {
   SIFR_REQUIRE(UsageError, std::isfinite(own.lr), "step(): lr is {}", own.lr);
   training_.end_micro_batch();
   try {
-    for (const RollCallEntry& entry : roll_call_.meet(own, training_.order())) {
+    for (const RollCallEntry& entry : roll_call_.meet("step()", own, training_.order())) {
       step_weight_.add(entry.weight);
       step_loss_.add(entry.loss);
       is_loss_finite_ = is_loss_finite_ && std::isfinite(entry.loss);
@@ -230,7 +230,7 @@ void EngineState::drop_gradients() {
   guarded([&] {
     require_ready_for("drop_gradients()");
     training_.end_micro_batch();
-    roll_call_.meet({}, training_.order());
+    roll_call_.meet("drop_gradients()", {}, training_.order());
     end_step();
     last_loss_.reset();
     training_.begin_micro_batch();
