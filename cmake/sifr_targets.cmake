@@ -22,6 +22,8 @@ function(sifr_configure target)
   # Before all others: the user's tree may have a `device/` or `comm/` of its own.
   target_include_directories(${target} BEFORE PRIVATE "${PROJECT_SOURCE_DIR}")
   if(SIFR_SANITIZE)
+    # With sanitizers g++ 12 takes std::function's and std::regex's members for uninitialised.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_compile_options(${target} PRIVATE -fsanitize=${SIFR_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${SIFR_SANITIZE})
@@ -31,9 +33,12 @@ function(sifr_configure target)
   endif()
 endfunction()
 
+# For loops that must give the same bits on every CPU: no contraction; sqrt as an instruction.
+set(SIFR_KERNEL_OPTIONS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off)
+
 # sifr_add_library(name SOURCES … [KERNELS …] PUBLIC_HEADERS … DEPENDS … PRIVATE_DEPENDS … BUILD_DEPENDS …)
 # BUILD_DEPENDS are header-only libraries that our sources use: an installed sifr does not ask for them.
-# KERNELS are sources whose loops must give the same bits on every CPU: no contraction.
+# KERNELS are built with SIFR_KERNEL_OPTIONS.
 function(sifr_add_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;KERNELS;PUBLIC_HEADERS;DEPENDS;PRIVATE_DEPENDS;BUILD_DEPENDS" ${ARGN})
   set(target sifr_${name})
@@ -47,8 +52,7 @@ function(sifr_add_library name)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${library}>)
   endforeach()
   if(arg_KERNELS)
-    set_source_files_properties(${arg_KERNELS} PROPERTIES
-      COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=off")
+    set_source_files_properties(${arg_KERNELS} PROPERTIES COMPILE_OPTIONS "${SIFR_KERNEL_OPTIONS}")
   endif()
   set_property(GLOBAL APPEND PROPERTY SIFR_LIBRARIES ${target})
 endfunction()
