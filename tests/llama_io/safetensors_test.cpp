@@ -1,6 +1,6 @@
 #include "engine/safetensors.hpp"
 
-#include "tests/llama_io/temporary_folder.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 #include "examples/llama/samples.hpp"
 
 #include "engine/io_error.hpp"
-#include "tests/llama_io/temporary_folder.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 
