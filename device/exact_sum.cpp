@@ -22,7 +22,7 @@ class Bits {
   [[nodiscard]] std::int64_t highest() const noexcept {
     for (std::int64_t i = ExactSum::kDigits - 1; i >= 0; --i) {
       if (const auto digit = static_cast<std::uint64_t>(digit_at(i)); digit != 0) {
-        return i * kDigitBits + std::bit_width(digit) - 1;
+        return i * kDigitBits + static_cast<std::int64_t>(std::bit_width(digit)) - 1;
       }
     }
     return -1;

@@ -16,7 +16,7 @@ SIFR_CLONES void hash_clones(ConstView values,
                              std::int64_t parameter,
                              std::int64_t first,
                              kernels::Hash128& sum) {
-  sum = hash_loop(values, parameter, first);
+  sum = hash_any(values, parameter, first);
 }
 
 }  // namespace

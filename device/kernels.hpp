@@ -22,11 +22,11 @@ inline constexpr std::int64_t kQuantum = 256;
 /// the same memory only if the dtypes are equal.
 SIFR_API void cast(ConstView from, View to, Stream& stream);
 
-SIFR_API /// The first values.count elements of type `to` at values.data become `values` (fp32), rounded to
+/// The first values.count elements of type `to` at values.data become `values` (fp32), rounded to
 /// nearest even; the rest of the memory is undefined. `to` is a 16-bit type.
-void narrow_in_place(View values, DType to, Stream& stream);
+SIFR_API void narrow_in_place(View values, DType to, Stream& stream);
 
-void fill_zero(View view, Stream& stream);
+SIFR_API void fill_zero(View view, Stream& stream);
 
 /// view *= factor (fp32; one rounding).
 SIFR_API void scale(View view, float factor, Stream& stream);

@@ -3,15 +3,14 @@
 #include "../kernels.hpp"
 #include "./clones.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
 /// What a quantum adds to a norm and to a hash.
 namespace sifr::detail {
 
-using Floats8 = float __attribute__((vector_size(8 * sizeof(float))));
 using Doubles8 = double __attribute__((vector_size(8 * sizeof(double))));
 
 /// Lane l of 32 adds the squares of elements l, l + 32, l + 64 … in that order; then lane l adds
@@ -20,9 +19,9 @@ SIFR_INLINE double square_sum_of_quantum(const float* values) {
   Doubles8 lanes[4] = {};
   for (int row = 0; row < kernels::kQuantum / 32; ++row) {
     for (int part = 0; part < 4; ++part) {
-      Floats8 single;
-      std::memcpy(&single, values + 32 * row + 8 * part, sizeof(single));
-      const Doubles8 value = __builtin_convertvector(single, Doubles8);
+      Doubles8 value;
+      for (int i = 0; i < 8; ++i)
+        value[i] = values[32 * row + 8 * part + i];
       lanes[part] += value * value;
     }
   }
@@ -71,14 +70,17 @@ SIFR_INLINE constexpr HashMultipliers make_hash_multipliers() {
   return multipliers;
 }
 
+/// Words of memory of any type, at any address.
+using Word = std::uint32_t __attribute__((may_alias, aligned(1)));
+
 /// Sums of the words' products, mod 2^64, then mixed with `key` by steps that can be undone.
-SIFR_INLINE kernels::Hash128 hash_of_words(const std::uint32_t* words,
-                                           std::size_t count,
-                                           std::uint64_t key) {
+template <int kWords>
+SIFR_INLINE kernels::Hash128 hash_of_words(const std::byte* bytes, std::uint64_t key) {
   static constexpr HashMultipliers kMultipliers = make_hash_multipliers();
+  const Word* const words = reinterpret_cast<const Word*>(bytes);
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < kWords; ++i) {
     low += std::uint64_t{words[i]} * kMultipliers.low[i];
     high += std::uint64_t{words[i]} * kMultipliers.high[i];
   }
@@ -87,25 +89,37 @@ SIFR_INLINE kernels::Hash128 hash_of_words(const std::uint32_t* words,
   return {.low = mix(low + high), .high = high};
 }
 
+/// The bytes of a short last quantum are filled up with zeros; its length is part of its key.
+template <int kWords>
 SIFR_INLINE kernels::Hash128 hash_loop(ConstView values,
                                        std::int64_t parameter,
                                        std::int64_t first) {
-  const std::int64_t quantum_bytes = kernels::kQuantum * size_of(values.dtype);
+  constexpr std::int64_t kBytes = 4 * kWords;
   const std::uint64_t parameter_key = mix(static_cast<std::uint64_t>(parameter));
   kernels::Hash128 sum;
-  for (std::int64_t offset = 0; offset < values.bytes(); offset += quantum_bytes) {
-    const std::int64_t left = values.bytes() - offset;
-    const auto bytes = static_cast<std::size_t>(left < quantum_bytes ? left : quantum_bytes);
-    std::uint32_t words[kernels::kQuantum];
-    words[(bytes - 1) / 4] = 0;  // the upper half of an odd 16-bit end
-    std::memcpy(words, values.data + offset, bytes);
+  for (std::int64_t offset = 0; offset < values.bytes(); offset += kBytes) {
+    const std::byte* quantum = values.data + offset;
+    const std::int64_t length = std::min(kBytes, values.bytes() - offset);
+    std::byte padded[kBytes];
+    if (length < kBytes) {
+      std::memset(padded, 0, kBytes);
+      std::memcpy(padded, quantum, static_cast<std::size_t>(length));
+      quantum = padded;
+    }
     const auto index = static_cast<std::uint64_t>(first + offset / size_of(values.dtype));
-    const kernels::Hash128 quantum =
-        hash_of_words(words, (bytes + 3) / 4, mix(mix(parameter_key + index) + bytes));
-    sum.low += quantum.low;
-    sum.high += quantum.high + (sum.low < quantum.low ? 1 : 0);
+    const std::uint64_t key = mix(mix(parameter_key + index) + static_cast<std::uint64_t>(length));
+    const kernels::Hash128 hash = hash_of_words<kWords>(quantum, key);
+    sum.low += hash.low;
+    sum.high += hash.high + (sum.low < hash.low ? 1 : 0);
   }
   return sum;
+}
+
+SIFR_INLINE kernels::Hash128 hash_any(ConstView values,
+                                      std::int64_t parameter,
+                                      std::int64_t first) {
+  if (values.dtype == DType::kFloat32) return hash_loop<256>(values, parameter, first);
+  return hash_loop<128>(values, parameter, first);
 }
 
 }  // namespace sifr::detail
