@@ -3,7 +3,7 @@
 #include "engine/safetensors.hpp"
 #include "examples/llama/hugging_face_config.hpp"
 #include "examples/llama/parameters.hpp"
-#include "tests/llama_io/temporary_folder.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <cstring>
 #include <filesystem>
