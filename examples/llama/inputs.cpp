@@ -1,0 +1,48 @@
+#include "examples/llama/inputs.hpp"
+
+#include <fmt/format.h>
+
+namespace llama {
+namespace {
+
+// "auto" sizes of buffers follow the model's width where nobody says otherwise.
+sifr::Hints with_width(sifr::Hints hints, const LlamaShape& shape) {
+  if (!hints.hidden_size) hints.hidden_size = shape.hidden;
+  return hints;
+}
+
+void require_known(const std::vector<std::int32_t>& tokens, std::int64_t vocab) {
+  for (const std::int32_t token : tokens) {
+    if (token < 0 || token >= vocab)
+      throw sifr::UsageError(fmt::format(
+          "--generate-tokens: there is no token {} in a vocabulary of {}", token, vocab));
+  }
+}
+
+}  // namespace
+
+Inputs::Inputs(const Options& options) {
+  if (!options.model.empty()) model_ = std::make_unique<HuggingFaceModel>(options.model);
+  shape_ = model_ ? model_->shape() : options.shape.value();
+  config_ = sifr::load_config(options.config, with_width(options.hints, shape_));
+  if (model_) {
+    for (const std::string& notice : model_->config().notices)
+      config_.notices.push_back(notice);
+  }
+  seed_ = options.seed.value_or(static_cast<std::uint64_t>(config_.sifr.seed));
+  require_known(options.generate_tokens, shape_.vocab);
+  data_ = std::make_unique<TokenFile>(options.data, shape_.vocab);
+  samples_ = std::make_unique<Samples>(*data_,
+                                       SampleOptions{.sequence_length = options.sequence_length,
+                                                     .stride = options.stride,
+                                                     .order = options.order,
+                                                     .seed = seed_});
+  if (options.eval_data.empty()) return;
+  held_out_data_ = std::make_unique<TokenFile>(options.eval_data, shape_.vocab);
+  held_out_ = std::make_unique<Samples>(
+      *held_out_data_,
+      SampleOptions{.sequence_length = options.sequence_length, .stride = options.sequence_length});
+  held_out_entropy_ = unigram_entropy(*held_out_data_, shape_.vocab);
+}
+
+}  // namespace llama

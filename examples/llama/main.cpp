@@ -1,0 +1,36 @@
+// Trains a Llama on sifr; --help tells the command line, the README an example.
+#include "examples/llama/ranks.hpp"
+#include "examples/llama/trainer.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+
+namespace {
+
+constexpr int kExitInterrupted = 130;
+
+int run(const llama::Options& options) {
+  llama::SignalWatch signals;
+  const llama::Inputs inputs(options);
+  std::atomic<bool> is_interrupted = false;
+  llama::run_ranks(options.threads_as_ranks, [&](sifr::Context& context) {
+    llama::Trainer trainer(context, options, inputs, signals);
+    if (trainer.run() == llama::End::kInterrupted) is_interrupted = true;
+  });
+  return is_interrupted ? kExitInterrupted : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const llama::ParsedOptions parsed = llama::parse_options(argc, argv);
+    return parsed.options ? run(*parsed.options) : parsed.exit_code;
+  } catch (const sifr::Error& error) {
+    std::fprintf(stderr, "llama: %s\n", error.message());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "llama: %s\n", error.what());
+  }
+  return 1;
+}

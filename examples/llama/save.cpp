@@ -1,0 +1,36 @@
+#include "examples/llama/save.hpp"
+
+#include "examples/llama/failure.hpp"
+#include "examples/llama/parameters.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace llama {
+namespace {
+
+std::vector<sifr::SafetensorsWriter::Declared> declared(const LlamaShape& shape,
+                                                        sifr::DType dtype) {
+  std::vector<sifr::SafetensorsWriter::Declared> all;
+  for (NamedUnit& unit : units_of(shape)) {
+    for (NamedParameter& parameter : unit.parameters)
+      all.push_back({std::move(parameter.name), dtype, std::move(parameter.shape)});
+  }
+  return all;
+}
+
+}  // namespace
+
+void save_model(sifr::Engine& engine,
+                const SaveOptions& options,
+                sifr::DType dtype,
+                sifr::ExportAs what) {
+  if (what == sifr::ExportAs::kMasters) dtype = sifr::DType::kFloat32;
+  std::optional<HuggingFaceWriter> writer;
+  on_root(
+      engine.context(), "--save", [&] { writer.emplace(options, declared(options.shape, dtype)); });
+  engine.export_weights([&](const sifr::WeightPiece& piece) { writer->write(piece); }, what);
+  on_root(engine.context(), "--save", [&] { writer->finish(); });
+}
+
+}  // namespace llama

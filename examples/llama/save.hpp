@@ -1,0 +1,16 @@
+#pragma once
+
+#include "engine/engine.hpp"
+#include "examples/llama/hugging_face_writer.hpp"
+
+namespace llama {
+
+/// Collective, between steps: rank 0 writes the model as a Hugging Face folder, in the dtype in
+/// which the model computes or as fp32 masters. Throws on every rank where that fails
+/// (sifr::IoError on rank 0); the engine stays usable, and an older save stays as it was.
+void save_model(sifr::Engine& engine,
+                const SaveOptions& options,
+                sifr::DType dtype,
+                sifr::ExportAs what);
+
+}  // namespace llama

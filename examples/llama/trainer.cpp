@@ -1,0 +1,182 @@
+#include "examples/llama/trainer.hpp"
+
+#include "examples/llama/evaluation.hpp"
+#include "examples/llama/failure.hpp"
+#include "examples/llama/save.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+namespace llama {
+namespace {
+
+LlamaOptions model_options(const Options& options, const Inputs& inputs) {
+  LlamaOptions model{.shape = inputs.shape(),
+                     .seed = inputs.seed(),
+                     .threads = options.threads,
+                     .recompute = options.recompute,
+                     .no_decay_norms = options.no_decay_norms};
+  if (const HuggingFaceModel* source = inputs.model(); source != nullptr)
+    model.fill = [source](std::string_view name) { return source->fill(name); };
+  return model;
+}
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+Trainer::Trainer(sifr::Context& context,
+                 const Options& options,
+                 const Inputs& inputs,
+                 SignalWatch& signals)
+    : options_(options),
+      inputs_(inputs),
+      signals_(signals),
+      model_(model_options(options, inputs)),
+      engine_(sifr::Engine::initialize(model_, inputs.config(), {.context = &context})),
+      tokens_(static_cast<std::size_t>(engine_.batch().micro * (options.sequence_length + 1))),
+      progress_(options.steps) {
+  on_root(context, "--metrics", [&] {
+    if (!options_.metrics.empty()) metrics_.emplace(options_.metrics);
+  });
+}
+
+End Trainer::run() {
+  if (!options_.logits.empty()) write_logits(engine_, model_, inputs_.samples(), options_.logits);
+  signals_.expect();
+  for (std::int64_t step = 0; step < options_.steps; ++step) {
+    report(train_step(step));
+    if (engine_.context().sum(signals_.happened() ? 1 : 0) > 0) {
+      if (is_root()) fmt::print("interrupted after step {} of {}\n", step + 1, options_.steps);
+      if (!options_.save.empty()) save();
+      return End::kInterrupted;
+    }
+    do_between_steps(step + 1);
+  }
+  finish();
+  return End::kDone;
+}
+
+void Trainer::read_micro_batch(std::int64_t step, std::int64_t micro_batch) {
+  const sifr::BatchPlan plan = engine_.batch();
+  const SampleSplit split{
+      .accumulation = plan.accumulation, .ranks = engine_.size(), .rows = plan.micro};
+  const auto length = static_cast<std::size_t>(options_.sequence_length) + 1;
+  for (std::int64_t row = 0; row < plan.micro; ++row) {
+    const std::int64_t index = sample_index({step, micro_batch, engine_.rank(), row}, split);
+    inputs_.samples().read(
+        index, std::span(tokens_).subspan(static_cast<std::size_t>(row) * length, length));
+  }
+}
+
+StepMetrics Trainer::train_step(std::int64_t step) {
+  const sifr::BatchPlan plan = engine_.batch();
+  const Stopwatch watch;
+  StepMetrics metrics;
+  for (std::int64_t micro_batch = 0; micro_batch < plan.accumulation; ++micro_batch) {
+    read_micro_batch(step, micro_batch);
+    const TokenBatch batch{tokens_, {plan.micro, options_.sequence_length}};
+    engine_.forward(batch);
+    engine_.backward();
+    metrics.report = engine_.step();
+  }
+  metrics.step = step;
+  metrics.seconds = watch.seconds();
+  metrics.tokens = plan.train * options_.sequence_length;
+  return metrics;
+}
+
+void Trainer::report(const StepMetrics& metrics) {
+  StepMetrics complete = metrics;
+  complete.memory = engine_.memory();
+  if (options_.hash_weights) complete.weights_hash = engine_.weights_hash();
+  on_root(engine_.context(), "--metrics", [&] {
+    if (metrics_) metrics_->write(complete);
+    progress_.show(complete);
+  });
+}
+
+void Trainer::do_between_steps(std::int64_t done) {
+  if (done == options_.steps) return;  // finish() does all of it
+  if (options_.eval_every > 0 && done % options_.eval_every == 0) evaluate();
+  if (options_.save_every == 0 || done % options_.save_every != 0) return;
+  try {
+    save();
+  } catch (const RootFailed&) {  // told by rank 0
+  } catch (const sifr::IoError& error) {
+    fmt::print(stderr, "not saved after step {}, training goes on: {}\n", done, error.message());
+  }
+}
+
+void Trainer::evaluate() {
+  if (inputs_.held_out() == nullptr) return;
+  const double loss = held_out_loss(engine_, model_, *inputs_.held_out(), engine_.batch().micro);
+  const double entropy = inputs_.held_out_entropy();
+  if (is_root()) {
+    fmt::print("held-out loss {:.4f}, unigram entropy {:.4f}, ratio {:.3f}\n",
+               loss,
+               entropy,
+               loss / entropy);
+    std::fflush(stdout);
+  }
+}
+
+void Trainer::save() {
+  const sifr::DType dtype =
+      inputs_.config().bf16.enabled ? sifr::DType::kBFloat16 : sifr::DType::kFloat32;
+  const SaveOptions save{
+      .folder = options_.save, .shape = inputs_.shape(), .source = inputs_.model()};
+  save_model(engine_,
+             save,
+             dtype,
+             options_.save_masters ? sifr::ExportAs::kMasters : sifr::ExportAs::kWeights);
+  if (is_root()) fmt::print("saved {}\n", options_.save.string());
+}
+
+void Trainer::finish() {
+  evaluate();
+  if (!options_.save.empty()) save();
+  if (options_.generate || !options_.generate_tokens.empty()) generate();
+  if (options_.hash_weights) {
+    const std::string hash = engine_.weights_hash();
+    if (is_root()) fmt::print("weights_hash {}\n", hash);
+  }
+  if (is_root()) fmt::print("memory of rank 0:\n{}\n", engine_.memory().to_string());
+}
+
+void Trainer::generate() {
+  const sifr::Evaluation scope = engine_.evaluate(sifr::Residency::kWhole);
+  if (!is_root()) return;
+  std::vector<std::int32_t> prompt = options_.generate_tokens;
+  if (options_.generate) {
+    for (const char byte : *options_.generate)
+      prompt.push_back(static_cast<unsigned char>(byte));
+    fmt::print("{}", *options_.generate);
+  }
+  const Sampling sampling{.count = options_.generate_count,
+                          .temperature = options_.temperature,
+                          .seed = inputs_.seed()};
+  model_.generate(engine_, prompt, sampling, [&](std::int32_t token) {
+    if (options_.generate) {
+      std::fputc(token, stdout);
+    } else {
+      fmt::print("{} ", token);
+    }
+    std::fflush(stdout);
+  });
+  fmt::print("\n");
+}
+
+}  // namespace llama

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "examples/llama/inputs.hpp"
+#include "examples/llama/llama_model.hpp"
+#include "examples/llama/metrics.hpp"
+#include "examples/llama/progress.hpp"
+#include "examples/llama/signal_watch.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace llama {
+
+enum class End : std::uint8_t { kDone, kInterrupted };
+
+/// One rank's run of the program, from the first step to the last result.
+class Trainer {
+ public:
+  /// Collective. All arguments outlive it.
+  Trainer(sifr::Context& context,
+          const Options& options,
+          const Inputs& inputs,
+          SignalWatch& signals);
+  /// Collective: trains and leaves behind what the options ask for. An interruption on any rank
+  /// ends the step on all of them, and only --save is still honoured.
+  [[nodiscard]] End run();
+
+ private:
+  [[nodiscard]] StepMetrics train_step(std::int64_t step);
+  void read_micro_batch(std::int64_t step, std::int64_t micro_batch);
+  void report(const StepMetrics& metrics);
+  void do_between_steps(std::int64_t done);
+  void evaluate();
+  void save();
+  void finish();
+  void generate();
+  [[nodiscard]] bool is_root() const noexcept { return engine_.rank() == 0; }
+
+  const Options& options_;
+  const Inputs& inputs_;
+  SignalWatch& signals_;
+  Llama model_;
+  sifr::Engine engine_;
+  std::vector<std::int32_t> tokens_;    // [row][position], one more than the sequence length each
+  std::optional<MetricsFile> metrics_;  // on rank 0
+  Progress progress_;
+};
+
+}  // namespace llama
