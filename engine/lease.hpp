@@ -16,6 +16,7 @@ class SIFR_API Lease {
  public:
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
+  Lease& operator=(Lease&&) = delete;
   /// Elements of a parameter, without padding.
   [[nodiscard]] std::int64_t count(int parameter) const;
   [[nodiscard]] DType dtype(int parameter) const;
@@ -36,6 +37,8 @@ class SIFR_API Weights : public Lease {
  public:
   Weights(Weights&&) noexcept = default;
   Weights& operator=(Weights&&) = delete;
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
   ~Weights();
   /// Row-major elements; 512-byte aligned. T: float, sifr::bfloat16. UsageError if T is not the
   /// parameter's dtype.
@@ -59,6 +62,8 @@ class SIFR_API Gradients : public Lease {
  public:
   Gradients(Gradients&&) noexcept = default;
   Gradients& operator=(Gradients&&) = delete;
+  Gradients(const Gradients&) = delete;
+  Gradients& operator=(const Gradients&) = delete;
   /// Leaving the scope by an exception reduces nothing and fails the engine, as abandon() does.
   ~Gradients();
   /// Row-major elements; 512-byte aligned. UsageError for a frozen parameter, or if T is not the

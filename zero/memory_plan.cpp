@@ -86,7 +86,7 @@ MemoryPlan make_memory_plan(const Layout& layout, const ZeroOptions& options) {
   plan.sums = 4 * layout.arena_count();
   plan.masters = 4 * master_count(layout, options.stage);
   plan.moments = 8 * state;
-  plan.bucket = options.stage == 0 ? 2 * 4 * bytes.largest_sum : 0;
+  plan.bucket = options.stage == 0 ? 8 * bytes.largest_sum : 0;
   return plan;
 }
 

@@ -183,7 +183,7 @@ void Reducer::flush() {
 Event Reducer::start(std::string_view name) {
   Bucket& bucket = buckets_[filling_];
   stream_.wait(communicator_.device().compute().record());  // the gradients are written
-  const Event done = communicator_.reduce_scatter(bucket.parts, {name}, stream_);
+  Event done = communicator_.reduce_scatter(bucket.parts, {name}, stream_);
   bucket.done = done;
   filling_ = (filling_ + 1) % buckets_.size();
   buckets_[filling_].done.wait();  // its parts are read until then

@@ -89,7 +89,7 @@ class EngineState {
   }
   void finish_evaluation();
   void gather_everything();
-  void note_phase(const char* what, int unit) noexcept;
+  void note_phase(const char* what, int unit);
 
   // The step.
   void require_ready_for(const char* call);

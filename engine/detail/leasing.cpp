@@ -14,7 +14,7 @@ constexpr std::size_t index(int value) {
 }
 }  // namespace
 
-void EngineState::note_phase(const char* what, int unit) noexcept {
+void EngineState::note_phase(const char* what, int unit) {
   std::array<char, 160> text;
   const auto end = fmt::format_to_n(text.data(),
                                     text.size(),
