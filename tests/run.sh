@@ -50,15 +50,17 @@ phase() {
   printf '%-40s %4d s\n' "$text" $((SECONDS - start))
 }
 
-# build PRESET: all targets, or those that the preset names.
+# build PRESET [-D …]: all targets, or those that the preset names.
 build() {
-  phase "configure $1" cmake --preset "$1" -D SIFR_PYTHON="$python"
+  phase "configure $1" cmake --preset "$1" -D SIFR_PYTHON="$python" "${@:2}"
   phase "build $1" cmake --build --preset "$1" --parallel "$jobs"
 }
 
 run_ctest() { ctest --output-on-failure --no-tests=error --parallel "$jobs" "$@"; }
 
-build release
+mutations=ON
+if [ $mode = fast ]; then mutations=OFF; fi
+build release -D SIFR_MUTATIONS=$mutations
 case $mode in
   fast) run_ctest --test-dir build/release --label-exclude slow && exit 0 || exit 1 ;;
   label) run_ctest --test-dir build/release --label-regex "^$label\$" && exit 0 || exit 1 ;;

@@ -52,9 +52,9 @@ class Comparison {
       if (numbers_.model == "odd") compare_with_reference(figures, text);
     }
     if (figures == *first_) return;
-    FAIL_CHECK("[red] " << text << " differs from " << first_text_ << ":\n"
-                        << text_of(figures) << "\n"
-                        << text_of(*first_));
+    FAIL_CHECK("[red] the runs differ:\n"
+               << text << "\n  " << text_of(figures) << "\n"
+               << first_text_ << "\n  " << text_of(*first_));
   }
 
  private:
@@ -62,9 +62,8 @@ class Comparison {
     Figures reference = reference_figures(numbers_);
     reference.losses = figures.losses;  // the odd model has none
     if (figures == reference) return;
-    FAIL_CHECK("[red] " << text << " differs from the plain reference:\n"
-                        << text_of(figures) << "\n"
-                        << text_of(reference));
+    FAIL_CHECK("[red] the reference differs:\n"
+               << text << "\n  " << text_of(figures) << "\nreference\n  " << text_of(reference));
   }
 
   NumberClass numbers_;
