@@ -36,21 +36,19 @@ endfunction()
 # For loops that must give the same bits on every CPU: no contraction; sqrt as an instruction.
 set(SIFR_KERNEL_OPTIONS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off)
 
-# sifr_add_library(name SOURCES … [KERNELS …] PUBLIC_HEADERS … DEPENDS … PRIVATE_DEPENDS … BUILD_DEPENDS …)
-# BUILD_DEPENDS are header-only libraries that our sources use: an installed sifr does not ask for them.
+# sifr_add_library(name SOURCES … [KERNELS …] PUBLIC_HEADERS … DEPENDS … PRIVATE_DEPENDS …)
 # KERNELS are built with SIFR_KERNEL_OPTIONS.
 function(sifr_add_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;KERNELS;PUBLIC_HEADERS;DEPENDS;PRIVATE_DEPENDS;BUILD_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;KERNELS;PUBLIC_HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target sifr_${name})
   add_library(${target} STATIC ${arg_SOURCES} ${arg_KERNELS})
   add_library(sifr::${name} ALIAS ${target})
   sifr_configure(${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${arg_PUBLIC_HEADERS})
+  # An installed sifr does not ask its user for libraries of which only our sources see the headers.
+  list(TRANSFORM arg_PRIVATE_DEPENDS REPLACE "^(nlohmann_json|Boost|CLI11)::.*" "$<BUILD_INTERFACE:\\0>")
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
-  foreach(library IN LISTS arg_BUILD_DEPENDS)
-    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${library}>)
-  endforeach()
   if(arg_KERNELS)
     set_source_files_properties(${arg_KERNELS} PROPERTIES COMPILE_OPTIONS "${SIFR_KERNEL_OPTIONS}")
   endif()
