@@ -12,6 +12,7 @@ namespace sifr::detail {
 namespace {
 
 constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kLongestMessage = 300;
 
 // Reads characters for nlohmann's lexer and leaves behind how many it took.
 class CountingIterator {
@@ -187,7 +188,8 @@ bool TreeBuilder::parse_error(std::size_t offset,
   } else if (const std::size_t close = text.find("] "); close != std::string::npos) {
     text.erase(0, close + 2);
   }
-  problems_.add(pointer(), source_.position(offset == 0 ? 0 : offset - 1), printable(text));
+  problems_.add(
+      pointer(), source_.position(offset == 0 ? 0 : offset - 1), printable(text, kLongestMessage));
   return false;
 }
 

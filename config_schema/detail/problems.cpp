@@ -9,8 +9,6 @@
 namespace sifr::detail {
 namespace {
 
-constexpr std::size_t kLongestQuote = 80;
-
 // Bytes of the UTF-8 sequence that starts `text`; 0 if it is not one that may be printed.
 std::size_t sequence_length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
@@ -56,10 +54,10 @@ void Problems::throw_if_any(const std::string& file_name) {
   throw ConfigError(file_name, std::move(list_));
 }
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view text, std::size_t longest) {
   std::string result;
   while (!text.empty()) {
-    if (result.size() >= kLongestQuote) return result + "…";
+    if (result.size() >= longest) return result + "…";
     const std::size_t length = sequence_length(text);
     if (length == 0) {
       result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));

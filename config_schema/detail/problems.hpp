@@ -35,9 +35,9 @@ class Problems {
   std::size_t unlisted_ = 0;
 };
 
-/// Text from a file made fit for a message: control characters and broken UTF-8 are escaped, a long
-/// text is cut.
-[[nodiscard]] std::string printable(std::string_view text);
+/// Text from a file made fit for a message: control characters and broken UTF-8 are escaped, and
+/// what goes beyond `longest` bytes is cut.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t longest = 80);
 
 /// `parent` + "/" + `key`, escaped as RFC 6901 says.
 [[nodiscard]] std::string join_pointer(const std::string& parent, std::string_view key);

@@ -39,7 +39,7 @@ void visit_batch(Visitor& v, C& config) {
 
 template <class Visitor, class C>
 void visit_training(Visitor& v, C& config) {
-  v.field({"steps_per_print", "a progress line every so many steps; null: none", kCount},
+  v.field({"steps_per_print", "a progress line every so many steps; null or 0: none", kNotNegative},
           config.steps_per_print);
   v.field({"gradient_clipping",
            "largest L2 norm of all gradients together; 0 or less: no clipping",

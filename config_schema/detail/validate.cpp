@@ -19,6 +19,7 @@ class Validator {
       reading_.problems.add_unresolved(
           "/train_batch_size", {train->line, train->column}, "micro_batch");
     }
+    if (config_.steps_per_print == 0) config_.steps_per_print.reset();
     if (config_.gradient_clipping < 0) {
       tell("/gradient_clipping is negative, which switches clipping off; 0 says so more clearly");
     }
@@ -76,6 +77,11 @@ class Validator {
       tell(
           "/zero_optimization/reduce_scatter has no effect in sifr: gradients go to their owner "
           "alone");
+    }
+    if (zero.sub_group_size != ZeroConfig{}.sub_group_size) {
+      tell(
+          "/zero_optimization/sub_group_size has no effect in sifr: the optimizer chooses its "
+          "chunks");
     }
     if (config_.sifr.reduce_at == ReduceAt::kBoundary && zero.stage >= 2) {
       refuse("/sifr/reduce_at",

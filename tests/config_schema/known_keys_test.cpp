@@ -2,6 +2,7 @@
 
 #include "config_schema/detail/used_keys.hpp"
 #include "support.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -10,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <set>
 
 using namespace config_test;
@@ -19,11 +19,6 @@ using sifr::detail::KnownKey;
 using sifr::detail::used_keys;
 
 namespace {
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 std::set<std::string> used_pointers() {
   std::set<std::string> pointers;

@@ -2,9 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <filesystem>
-#include <fstream>
-
 using namespace config_test;
 
 TEST_CASE("bytes that are no text are refused with their place", "[robustness]") {
