@@ -2,14 +2,13 @@
 
 #include "comm/detail/peer_memory.hpp"
 #include "comm/detail/rounds.hpp"
+#include "comm/detail/tensor_mover.hpp"
 #include "comm/group.hpp"
-#include "device/kernels.hpp"
 
 #include <atomic>
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace sifr::detail {
 
@@ -34,7 +33,7 @@ class LocalCommunicator final : public Communicator {
   [[nodiscard]] Stream& stream() noexcept override { return stream_; }
   void abort(std::string_view text) noexcept override { rounds_.fail(text); }
   void check() const override { rounds_.check(); }
-  [[nodiscard]] Traffic traffic() const noexcept override;
+  [[nodiscard]] Traffic traffic() const noexcept override { return mover_.traffic(); }
   void set_timeout(std::chrono::milliseconds timeout) noexcept override { timeout_.store(timeout); }
   void set_phase(std::string_view text) noexcept override { rounds_.own().phase.store(text); }
 
@@ -47,34 +46,24 @@ class LocalCommunicator final : public Communicator {
 
   [[nodiscard]] Call make_call(Operation operation, std::string_view tag) const noexcept;
   Event enqueue(Stream& stream, Task task);
-  template <class Part, class Move>
-  void run_list(const Call& call, int root, std::span<const Part> parts, const Move& move);
-
-  [[nodiscard]] Entry entry_for(const ReducePart& part) const;
-  [[nodiscard]] Entry entry_for(const GatherPart& part) const;
-  [[nodiscard]] Entry entry_for(const View& view) const;
-  [[nodiscard]] Place place_of(ConstView view) const;
-
-  void reduce(const ReducePart& part, std::size_t index);
-  void gather(const GatherPart& part, std::size_t index);
-  void receive(const View& view, int root, std::size_t index);
-  [[nodiscard]] ConstView peer_view(int peer, std::size_t index, std::int64_t skip) const;
-  void copy(ConstView from, View to);
+  template <class Part>
+  struct List {
+    std::span<const Part> parts;
+    int root = 0;
+  };
+  template <class Part, class Describe, class Move>
+  void run_list(const List<Part>& list,
+                const Call& call,
+                const Describe& describe,
+                const Move& move);
 
   Device& device_;
   std::unique_ptr<PeerMemory> memory_;
   Rounds rounds_;
   std::atomic<std::chrono::milliseconds> timeout_;
-  std::vector<ConstView>
-      inputs_;  // one for each rank; kept, so that a steady state allocates nothing
+  TensorMover mover_;
 
-  struct Counts {
-    std::atomic<std::int64_t> reduced{0}, gathered{0}, staged{0}, collectives{0};
-  };
-  Counts counts_;
-
-  Stream inline_;  // runs kernels on the thread that runs the collective
-  Event last_;     // of the last collective that was enqueued
+  Event last_;  // of the last collective that was enqueued
   bool last_was_on_own_stream_ = false;
   Stream stream_;
 };

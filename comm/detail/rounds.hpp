@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace sifr::detail {
 
@@ -23,15 +24,15 @@ class Rounds {
   /// This rank's next descriptor: all but sequence and tag. Throws if the group has failed.
   [[nodiscard]] Descriptor& draft();
 
-  /// Posts the draft, and calls `move` once every rank has posted the same; returns when all ranks
-  /// have moved. Whatever goes wrong here or there ends the group, and is thrown.
+  /// Posts the draft, and calls `move(call)` once every rank has posted the same; returns when all
+  /// ranks have moved. Whatever goes wrong here or there ends the group, and is thrown.
   template <class Move>
   void run(Call call, const Move& move) {
     post(call);
     try {
       meet(call);
       begin_reading();
-      move();
+      move(std::as_const(call));
       finish(call);
     } catch (...) {
       give_up();
