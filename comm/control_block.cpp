@@ -1,5 +1,7 @@
 #include "comm/detail/control_block.hpp"
 
+#include <fmt/format.h>
+
 #include <new>
 
 namespace sifr::detail {
@@ -43,6 +45,15 @@ void ControlBlock::wake_all() const noexcept {
     for (Counter* counter : {&block.ready, &block.done, &block.filled, &block.drained})
       counter->wake();
   }
+}
+
+std::string whereabouts(const RankBlock& block) {
+  const std::string call = block.last_call.load();
+  const std::string phase = block.phase.load();
+  return fmt::format(
+      "last collective: {}; phase: {}",
+      call.empty() ? "none yet" : fmt::format("number {}, {}", block.ready.value(), call),
+      phase.empty() ? "not told" : phase);
 }
 
 ControlBlock make_thread_control_block(int ranks) {

@@ -173,6 +173,10 @@ SharedBuffer LocalCommunicator::do_allocate(std::int64_t bytes, Purpose purpose)
   rounds_.run(call, [](const Call&) {});
   try {
     return memory_->allocate(bytes, purpose, call);
+  } catch (const CommError& error) {
+    abort(error.what());
+    check();  // what was recorded first is the cause
+    throw;
   } catch (const std::exception& error) {
     abort(error.what());
     throw;

@@ -104,14 +104,7 @@ std::string Waiting::missing(Which which, std::uint32_t target) const {
   for (int r = 0; r < control_.size(); ++r) {
     const RankBlock& block = control_.rank(r);
     if (r == rank_ || (block.*which).has_reached(target)) continue;
-    const std::string call = block.last_call.load();
-    const std::string phase = block.phase.load();
-    text += fmt::format(
-        "{}rank {} (last collective: {}; phase: {})",
-        text.empty() ? "" : ", ",
-        r,
-        call.empty() ? "none yet" : fmt::format("number {}, {}", block.ready.value(), call),
-        phase.empty() ? "not told" : phase);
+    text += fmt::format("{}rank {} ({})", text.empty() ? "" : ", ", r, whereabouts(block));
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace sifr::detail {
 
@@ -65,6 +66,9 @@ class ControlBlock {
   AbortPage* abort_page_ = nullptr;
   std::span<RankBlock> ranks_;
 };
+
+/// What a rank did last, for messages: "last collective: number 16, barrier start; phase: step 3".
+[[nodiscard]] std::string whereabouts(const RankBlock& block);
 
 /// A block in ordinary memory, for ranks that are threads.
 [[nodiscard]] ControlBlock make_thread_control_block(int ranks);

@@ -1,0 +1,61 @@
+#include "comm/detail/peer_watch.hpp"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <poll.h>
+#include <pthread.h>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace sifr::detail {
+
+PeerWatch::PeerWatch(const HostLinks& links, ControlBlock control)
+    : links_(links), control_(std::move(control)), stop_(eventfd(0, EFD_CLOEXEC)) {
+  if (stop_.get() < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  // Signals are the program's: they go to its own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), "sifr-watch");
+}
+
+PeerWatch::~PeerWatch() {
+  const std::uint64_t one = 1;
+  if (write(stop_.get(), &one, sizeof(one)) == sizeof(one)) thread_.join();
+}
+
+void PeerWatch::run() const {
+  std::vector<pollfd> entries = {{stop_.get(), POLLIN, 0}};
+  for (const HostLinks::Link& link : links_.links())
+    entries.push_back({link.socket.descriptor(), POLLRDHUP, 0});
+  for (;;) {
+    if (poll(entries.data(), entries.size(), -1) < 0 && errno != EINTR) return;
+    if (entries[0].revents != 0) return;
+    for (std::size_t i = 1; i < entries.size(); ++i) {
+      if (entries[i].revents == 0) continue;
+      report_death(links_.links()[i - 1]);
+      entries[i].fd = -1;
+    }
+  }
+}
+
+void PeerWatch::report_death(const HostLinks::Link& link) const {
+  const RankBlock& block = control_.rank(link.rank);
+  if (block.has_left.load(std::memory_order_acquire) != 0) return;
+  const std::string text =
+      fmt::format("rank {} died: process {} ended without leaving the group ({})",
+                  link.rank,
+                  link.socket.peer_process(),
+                  whereabouts(block));
+  control_.abort({FailureKind::kDied, link.rank, block.ready.value(), {}, text});
+}
+
+}  // namespace sifr::detail

@@ -1,0 +1,147 @@
+#include "comm/detail/host_links.hpp"
+#include "comm/detail/local_communicator.hpp"
+#include "comm/detail/process_memory.hpp"
+#include "comm/detail/rendezvous.hpp"
+#include "comm/detail/shared_segment.hpp"
+#include "comm/group.hpp"
+#include "device/detail/check.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <unistd.h>
+
+namespace sifr {
+namespace detail {
+namespace {
+
+/// Processes with the same identity can reach each other by abstract sockets.
+std::string host_identity() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  std::array<char, 64> space = {};
+  const ssize_t length = readlink("/proc/self/ns/net", space.data(), space.size());
+  return fmt::format(
+      "{} {}",
+      boot,
+      std::string_view(space.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))));
+}
+
+/// What a rank says of itself before the group exists: its host, and, on rank 0, the name of the
+/// socket it listens at.
+std::vector<std::string> introduce(int rank,
+                                   const std::string& socket_name,
+                                   const Exchange& exchange) {
+  const std::string own = host_identity();
+  std::vector<std::string> all = exchange(own + "\n" + (rank == 0 ? socket_name : std::string()));
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const std::string theirs = all[r].substr(0, all[r].find('\n'));
+    if (theirs == own) continue;
+    throw CommError(fmt::format("ranks {} and {} are on different hosts or in different network "
+                                "namespaces (\"{}\" and \"{}\"): a "
+                                "group of processes lives on one host",
+                                rank,
+                                r,
+                                own,
+                                theirs),
+                    static_cast<int>(r));
+  }
+  return all;
+}
+
+HostLinks connect_host(int rank, int size, const Exchange& exchange, const GroupOptions& options) {
+  const std::string offered = "sifr-" + random_hex();
+  std::optional<UnixListener> listener;
+  if (rank == 0) listener.emplace(offered);
+  const std::string introduction = introduce(rank, offered, exchange).front();
+  if (rank == 0) {
+    (void)exchange("connected");  // tells of ranks that died instead; afterwards all have connected
+    return HostLinks::lead(
+        *listener, size, patience(rank, "the other ranks of this host", options));
+  }
+  HostLinks links = HostLinks::follow(introduction.substr(introduction.find('\n') + 1), rank, size);
+  (void)exchange("connected");
+  return links;
+}
+
+ControlBlock share_control_block(const HostLinks& links, int rank, const GroupOptions& options) {
+  const auto bytes = static_cast<std::int64_t>(ControlBlock::bytes_for(links.size()));
+  const auto map = [&](const DescriptorHandle& memory) {
+    return std::make_shared<SharedSegment>(memory.get(), bytes, SharedSegment::Access::kReadWrite);
+  };
+  if (links.is_leader()) {
+    const DescriptorHandle memory = make_shared_memory("sifr-control", bytes);
+    const auto segment = map(memory);
+    ControlBlock control(segment->data(), links.size(), segment);
+    links.send_to_all(memory.get());
+    return control;
+  }
+  const DescriptorHandle memory = links.receive_from_leader(patience(rank, "rank 0", options));
+  if (sealed_size(memory.get()) != bytes) throw CommError("rank 0 is another version of sifr", 0);
+  const auto segment = map(memory);
+  return ControlBlock::attach(segment->data(), links.size(), segment);
+}
+
+std::unique_ptr<Communicator> join(
+    Device& device, int rank, int size, const Exchange& exchange, const GroupOptions& options) {
+  HostLinks links = connect_host(rank, size, exchange, options);
+  const ControlBlock control = share_control_block(links, rank, options);
+  auto memory = std::make_unique<ProcessMemory>(device, std::move(links), control, rank);
+  auto group =
+      std::make_unique<LocalCommunicator>(device, rank, control, std::move(memory), options);
+  group->barrier({"make the group"});
+  return group;
+}
+
+}  // namespace
+}  // namespace detail
+
+std::unique_ptr<Communicator> join_process_group(
+    Device& device, int rank, int size, const Exchange& exchange, const GroupOptions& options) {
+  SIFR_REQUIRE(UsageError,
+               size >= 1 && rank >= 0 && rank < size,
+               "rank {} does not exist in a group of {}",
+               rank,
+               size);
+  if (size == 1) return std::move(make_thread_group({&device}, options).front());
+  try {
+    return detail::join(device, rank, size, exchange, options);
+  } catch (const std::system_error& error) {
+    throw CommError(fmt::format("rank {} cannot reach its peers: {}", rank, error.what()), rank);
+  }
+}
+
+std::unique_ptr<Communicator> make_process_group(Device& device,
+                                                 const LaunchEnvironment& environment,
+                                                 const GroupOptions& options) {
+  if (environment.size == 1) return join_process_group(device, 0, 1, {}, options);
+  if (environment.local_size != environment.size) {
+    throw CommError(
+        fmt::format(
+            "{} started {} ranks, {} of them on this host: a group of processes lives on one host",
+            environment.launcher,
+            environment.size,
+            environment.local_size),
+        -1);
+  }
+  const detail::Rendezvous rendezvous = detail::meet(environment, options);
+  int round = 0;
+  const Exchange exchange = [&](std::string_view mine) {
+    return rendezvous.client->gather(fmt::format("make the group, part {}", ++round),
+                                     std::string(mine));
+  };
+  try {
+    auto group = join_process_group(device, environment.rank, environment.size, exchange, options);
+    rendezvous.client->leave();
+    return group;
+  } catch (const std::exception& error) {
+    rendezvous.client->fail(error.what());  // no effect where another rank's failure came first
+    throw;
+  }
+}
+
+}  // namespace sifr
