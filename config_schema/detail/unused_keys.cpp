@@ -96,16 +96,16 @@ bool UnusedKeys::judge(const JsonMember& member, const std::string& pointer) {
     reading_.config.notices.push_back(
         fmt::format("{} is \"auto\": taken as if the key were not there", pointer));
   } else if (known->type == KeyType::kBlock && member.value.is(Kind::kObject)) {
-    judge_block(member, pointer, *known);
+    judge_block(member.value, pointer, *known);
   } else {
-    judge_value(member, *known);
+    judge_value(member.value, *known);
   }
   return true;
 }
 
-void UnusedKeys::judge_value(const JsonMember& member, const KnownKey& known) {
-  if (is_neutral(member.value, known)) return;
-  if (has_type(member.value, known) && !is_off_) report(member, known);
+void UnusedKeys::judge_value(const JsonNode& value, const KnownKey& known) {
+  if (is_neutral(value, known)) return;
+  if (has_type(value, known) && !is_off_) report(value, known);
 }
 
 bool UnusedKeys::has_type(const JsonNode& value, const KnownKey& known) {
@@ -121,23 +121,23 @@ bool UnusedKeys::has_type(const JsonNode& value, const KnownKey& known) {
   return false;
 }
 
-void UnusedKeys::judge_block(const JsonMember& member,
+void UnusedKeys::judge_block(const JsonNode& block,
                              const std::string& pointer,
                              const KnownKey& known) {
   if (known.neutral == "*") {
-    if (!is_off_) report(member, known);
+    if (!is_off_) report(block, known);
     return;
   }
   bool is_off = is_off_;
   if (!known.neutral.empty()) {
-    const JsonNode* gate = member.value.find(known.neutral);
+    const JsonNode* gate = block.find(known.neutral);
     const KnownKey* gate_key = find_known_key(fmt::format("{}/{}", pointer, known.neutral));
-    const bool is_on =
-        gate != nullptr && gate_key != nullptr && !gate->is_auto() && !is_neutral(*gate, *gate_key);
-    if (is_on && !is_off) judge_value({member.key, member.position, *gate}, *gate_key);
+    const bool is_on = gate != nullptr && gate_key != nullptr && !is_neutral(*gate, *gate_key) &&
+                       is_of_type(*gate, gate_key->type) && !gate->is_auto();
+    if (is_on && !is_off) report(*gate, *gate_key);
     is_off = true;  // the gate has spoken for the whole block
   }
-  judge_children(member.value, pointer, is_off);
+  judge_children(block, pointer, is_off);
 }
 
 void UnusedKeys::judge_children(const JsonNode& block, const std::string& pointer, bool is_off) {
@@ -150,14 +150,14 @@ void UnusedKeys::judge_children(const JsonNode& block, const std::string& pointe
   is_off_ = outer;
 }
 
-void UnusedKeys::report(const JsonMember& member, const KnownKey& known) {
+void UnusedKeys::report(const JsonNode& value, const KnownKey& known) {
   if (known.verdict == Verdict::kQuiet) return;
   if (known.verdict == Verdict::kNoEffect) {
     reading_.config.notices.push_back(
         fmt::format("{} has no effect in sifr: {}", known.pointer, known.text));
   } else {
     reading_.problems.add(std::string(known.pointer),
-                          member.position,
+                          value.position,
                           fmt::format("not supported yet: {}", known.text));
   }
 }

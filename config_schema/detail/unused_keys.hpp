@@ -25,11 +25,11 @@ class UnusedKeys {
                       std::vector<std::string_view> candidates);
 
  private:
-  void judge_value(const JsonMember& member, const KnownKey& known);
-  void judge_block(const JsonMember& member, const std::string& pointer, const KnownKey& known);
+  void judge_value(const JsonNode& value, const KnownKey& known);
+  void judge_block(const JsonNode& block, const std::string& pointer, const KnownKey& known);
   void judge_children(const JsonNode& block, const std::string& pointer, bool is_off);
   bool has_type(const JsonNode& value, const KnownKey& known);
-  void report(const JsonMember& member, const KnownKey& known);
+  void report(const JsonNode& value, const KnownKey& known);
 
   Reading& reading_;
   bool is_off_ = false;  // inside a block that is switched off: only names and types count
