@@ -122,9 +122,9 @@ int main(int count, char** arguments) {
   Memory memory(bytes);
   llama::Transformer<bfloat16> transformer(shape, extent, options, memory.data());
   ProductRate rate(shape, extent.tokens(), random);
-  std::vector<std::int32_t> tokens;
-  for (int i = 0; i < 513; ++i)
-    tokens.push_back(static_cast<std::int32_t>(random() % 49152));
+  std::vector<std::int32_t> tokens(513);
+  for (std::int32_t& token : tokens)
+    token = static_cast<std::int32_t>(random() % 49152);
   auto source = model.source();
   const double flops =
       6.0 * static_cast<double>(shape.parameter_count()) * static_cast<double>(extent.tokens());

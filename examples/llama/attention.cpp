@@ -198,15 +198,27 @@ void attention_backward(const AttentionContext<T>& context,
   });
 }
 
-#define LLAMA_ATTENTION(T)                                                                        \
-  template AttentionKept<T> carve_attention_kept(Carver&, const LlamaShape&, const Extent&);      \
-  template AttentionScratch<T> carve_attention_scratch(Carver&, const LlamaShape&, std::int64_t); \
-  template void attention(                                                                        \
-      const AttentionContext<T>&, const Projections<T>&, const AttentionKept<T>&);                \
-  template void attention_backward(                                                               \
-      const AttentionContext<T>&, const AttentionKept<T>&, const T*, const Projections<T>&);
-LLAMA_ATTENTION(float)
-LLAMA_ATTENTION(sifr::bfloat16)
-#undef LLAMA_ATTENTION
+template AttentionKept<float> carve_attention_kept(Carver&, const LlamaShape&, const Extent&);
+template AttentionScratch<float> carve_attention_scratch(Carver&, const LlamaShape&, std::int64_t);
+template void attention(const AttentionContext<float>&,
+                        const Projections<float>&,
+                        const AttentionKept<float>&);
+template void attention_backward(const AttentionContext<float>&,
+                                 const AttentionKept<float>&,
+                                 const float*,
+                                 const Projections<float>&);
+template AttentionKept<sifr::bfloat16> carve_attention_kept(Carver&,
+                                                            const LlamaShape&,
+                                                            const Extent&);
+template AttentionScratch<sifr::bfloat16> carve_attention_scratch(Carver&,
+                                                                  const LlamaShape&,
+                                                                  std::int64_t);
+template void attention(const AttentionContext<sifr::bfloat16>&,
+                        const Projections<sifr::bfloat16>&,
+                        const AttentionKept<sifr::bfloat16>&);
+template void attention_backward(const AttentionContext<sifr::bfloat16>&,
+                                 const AttentionKept<sifr::bfloat16>&,
+                                 const sifr::bfloat16*,
+                                 const Projections<sifr::bfloat16>&);
 
 }  // namespace llama

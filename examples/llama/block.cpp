@@ -210,19 +210,35 @@ void block_backward(const BlockContext<T>& context,
   pass.attention_backward_into(gradients, stream);
 }
 
-#define LLAMA_BLOCK(T)                                                                            \
-  template BlockKept<T> carve_block_kept(Carver&, const LlamaShape&, const Extent&);              \
-  template BlockScratch<T> carve_block_scratch(Carver&, const LlamaShape&, const Extent&);        \
-  template void block_forward(                                                                    \
-      const BlockContext<T>&, const BlockWeights<T>&, const BlockKept<T>&, T*);                   \
-  template void block_again(const BlockContext<T>&, const BlockWeights<T>&, const BlockKept<T>&); \
-  template void block_backward(const BlockContext<T>&,                                            \
-                               const BlockWeights<T>&,                                            \
-                               const BlockKept<T>&,                                               \
-                               const BlockGradients<T>&,                                          \
-                               T*);
-LLAMA_BLOCK(float)
-LLAMA_BLOCK(sifr::bfloat16)
-#undef LLAMA_BLOCK
+template BlockKept<float> carve_block_kept(Carver&, const LlamaShape&, const Extent&);
+template BlockScratch<float> carve_block_scratch(Carver&, const LlamaShape&, const Extent&);
+template void block_forward(const BlockContext<float>&,
+                            const BlockWeights<float>&,
+                            const BlockKept<float>&,
+                            float*);
+template void block_again(const BlockContext<float>&,
+                          const BlockWeights<float>&,
+                          const BlockKept<float>&);
+template void block_backward(const BlockContext<float>&,
+                             const BlockWeights<float>&,
+                             const BlockKept<float>&,
+                             const BlockGradients<float>&,
+                             float*);
+template BlockKept<sifr::bfloat16> carve_block_kept(Carver&, const LlamaShape&, const Extent&);
+template BlockScratch<sifr::bfloat16> carve_block_scratch(Carver&,
+                                                          const LlamaShape&,
+                                                          const Extent&);
+template void block_forward(const BlockContext<sifr::bfloat16>&,
+                            const BlockWeights<sifr::bfloat16>&,
+                            const BlockKept<sifr::bfloat16>&,
+                            sifr::bfloat16*);
+template void block_again(const BlockContext<sifr::bfloat16>&,
+                          const BlockWeights<sifr::bfloat16>&,
+                          const BlockKept<sifr::bfloat16>&);
+template void block_backward(const BlockContext<sifr::bfloat16>&,
+                             const BlockWeights<sifr::bfloat16>&,
+                             const BlockKept<sifr::bfloat16>&,
+                             const BlockGradients<sifr::bfloat16>&,
+                             sifr::bfloat16*);
 
 }  // namespace llama

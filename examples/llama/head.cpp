@@ -75,18 +75,29 @@ void head_backward(const BlockContext<T>& context,
   rms_norm_backward(norm, norm_extent(context));
 }
 
-#define LLAMA_HEAD(T)                                                                           \
-  template HeadKept<T> carve_head_kept(Carver&, const LlamaShape&, const Extent&);              \
-  template void head_logits(const BlockContext<T>&, const HeadWeights<T>&, const HeadKept<T>&); \
-  template double head_loss(                                                                    \
-      const BlockContext<T>&, const HeadKept<T>&, std::span<const std::int32_t>);               \
-  template void head_backward(const BlockContext<T>&,                                           \
-                              const HeadWeights<T>&,                                            \
-                              const HeadKept<T>&,                                               \
-                              const HeadGradients<T>&,                                          \
-                              const HeadBackward<T>&);
-LLAMA_HEAD(float)
-LLAMA_HEAD(sifr::bfloat16)
-#undef LLAMA_HEAD
+template HeadKept<float> carve_head_kept(Carver&, const LlamaShape&, const Extent&);
+template void head_logits(const BlockContext<float>&,
+                          const HeadWeights<float>&,
+                          const HeadKept<float>&);
+template double head_loss(const BlockContext<float>&,
+                          const HeadKept<float>&,
+                          std::span<const std::int32_t>);
+template void head_backward(const BlockContext<float>&,
+                            const HeadWeights<float>&,
+                            const HeadKept<float>&,
+                            const HeadGradients<float>&,
+                            const HeadBackward<float>&);
+template HeadKept<sifr::bfloat16> carve_head_kept(Carver&, const LlamaShape&, const Extent&);
+template void head_logits(const BlockContext<sifr::bfloat16>&,
+                          const HeadWeights<sifr::bfloat16>&,
+                          const HeadKept<sifr::bfloat16>&);
+template double head_loss(const BlockContext<sifr::bfloat16>&,
+                          const HeadKept<sifr::bfloat16>&,
+                          std::span<const std::int32_t>);
+template void head_backward(const BlockContext<sifr::bfloat16>&,
+                            const HeadWeights<sifr::bfloat16>&,
+                            const HeadKept<sifr::bfloat16>&,
+                            const HeadGradients<sifr::bfloat16>&,
+                            const HeadBackward<sifr::bfloat16>&);
 
 }  // namespace llama

@@ -18,6 +18,7 @@ std::size_t count_of(const NamedParameter& parameter) {
 template <class T>
 std::vector<T*> carve_all(Carver& carver, const std::vector<std::size_t>& counts) {
   std::vector<T*> arrays;
+  arrays.reserve(counts.size());
   for (const std::size_t count : counts)
     arrays.push_back(carver.take<T>(static_cast<std::int64_t>(count)));
   return arrays;

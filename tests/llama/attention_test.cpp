@@ -182,8 +182,8 @@ TEST_CASE("turning back undoes turning, and both orders of heads hold the same",
           "[llama][attention]") {
   const RotaryTable table(7, kSize, 10000, false);
   const HeadGroup group = {.length = 7, .count = 2, .head_size = kSize, .stride = 3 * kSize};
-  const auto tokens = random_values<float>(7 * 3 * kSize, 1);
-  std::vector<float> heads(7 * 2 * kSize);
+  const auto tokens = random_values<float>(group.length * group.stride, 1);
+  std::vector<float> heads(std::size_t{7} * 2 * kSize);
   std::vector<float> back = tokens;
   split_and_turn(tokens.data(), group, table, 0, heads.data());
   merge_and_turn_back(heads.data(), group, table, back.data());

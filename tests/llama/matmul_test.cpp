@@ -94,9 +94,9 @@ std::vector<sifr::bfloat16> some_products(MatrixProducts& products, std::int64_t
   const auto place = static_cast<std::size_t>(shift * 256);
   std::vector<sifr::bfloat16> a(place);
   std::vector<sifr::bfloat16> b(place);
-  for (const auto value : random_values<sifr::bfloat16>(96 * 192, 1))
+  for (const auto value : random_values<sifr::bfloat16>(layer.rows * layer.in, 1))
     a.push_back(value);
-  for (const auto value : random_values<sifr::bfloat16>(192 * 192, 2))
+  for (const auto value : random_values<sifr::bfloat16>(layer.in * layer.out, 2))
     b.push_back(value);
   std::vector<sifr::bfloat16> all;
   for (const Product& p :
@@ -112,10 +112,11 @@ TEST_CASE("the same product gives the same bits again, elsewhere, and beside oth
           "[llama][matmul]") {
   MatrixProducts products(1);
   const auto first = some_products(products, 0);
-  CHECK(some_products(products, 0) == first);
-  CHECK(some_products(products, 3) == first);
+  CHECK((some_products(products, 0) == first));
+  CHECK((some_products(products, 3) == first));
   std::vector<std::vector<sifr::bfloat16>> results(3);
   std::vector<std::thread> ranks;
+  ranks.reserve(results.size());
   for (std::vector<sifr::bfloat16>& result : results) {
     ranks.emplace_back([&result] {
       MatrixProducts own(1);
@@ -126,7 +127,7 @@ TEST_CASE("the same product gives the same bits again, elsewhere, and beside oth
   for (std::thread& rank : ranks)
     rank.join();
   for (const auto& result : results)
-    CHECK(result == first);
+    CHECK((result == first));
 }
 
 TEST_CASE("products need a thread", "[llama][matmul]") {

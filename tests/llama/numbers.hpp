@@ -27,6 +27,7 @@ std::vector<T> random_values(std::int64_t count, unsigned seed, double deviation
 template <class T>
 std::vector<double> doubles(const std::vector<T>& values) {
   std::vector<double> wide;
+  wide.reserve(values.size());
   for (const T value : values)
     wide.push_back(static_cast<double>(widen(value)));
   return wide;
@@ -36,7 +37,8 @@ std::vector<double> doubles(const std::vector<T>& values) {
 template <class T>
 inline constexpr double kRounding = std::is_same_v<T, float> ? 6e-8 : 4e-3;
 
-/// The largest |ours − reference|, in units of the reference's root mean square, or of 0.1 where that is smaller.
+/// The largest |ours − reference|, in units of the reference's root mean square, or of 0.1 where
+/// that is smaller.
 template <class T>
 double distance(const std::vector<T>& ours, const std::vector<double>& reference) {
   double squares = 0;
@@ -63,6 +65,7 @@ inline double derivative(const std::function<double()>& f, double& x, double ste
 /// All of them.
 inline std::vector<double> derivatives(const std::function<double()>& f, std::vector<double>& x) {
   std::vector<double> all;
+  all.reserve(x.size());
   for (double& value : x)
     all.push_back(derivative(f, value));
   return all;

@@ -25,10 +25,11 @@ LlamaShape small_shape(bool tied) {
           .tied = tied};
 }
 
-std::vector<std::int32_t> random_tokens(std::int64_t count, unsigned seed) {
+/// Of as many rows of that many tokens.
+std::vector<std::int32_t> random_tokens(std::int64_t rows, std::int64_t length, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::int32_t> tokens;
-  for (std::int64_t i = 0; i < count; ++i)
+  for (std::int64_t i = 0; i < rows * length; ++i)
     tokens.push_back(static_cast<std::int32_t>(random() % 50));
   return tokens;
 }
@@ -74,7 +75,7 @@ TEST_CASE("every parameter's gradient is the slope of the loss", "[llama]") {
   const Extent extent = {2, 9};
   PlainTraining<float> training(small_shape(tied), extent, {});
   fill(training, 0.3);
-  const auto tokens = random_tokens(2 * 10, 1);
+  const auto tokens = random_tokens(2, 10, 1);
   static_cast<void>(training.run({tokens, extent}));
   std::vector<std::vector<float>> gradients;
   for (std::size_t i = 0; i < training.model().parameters().size(); ++i) {
@@ -105,34 +106,34 @@ TEMPLATE_TEST_CASE("recomputation changes no bit and takes less memory",
   using T = TestType;
   const LlamaShape shape = small_shape(true);
   const Extent extent = {2, 70};
-  const auto tokens = random_tokens(2 * 71, 2);
+  const auto tokens = random_tokens(2, 71, 2);
   PlainTraining<T> kept(shape, extent, {});
   PlainTraining<T> again(shape, extent, {.recompute = true});
   fill(kept, 0.1);
   fill(again, 0.1);
-  CHECK(gradients_of<T>(kept, {tokens, extent}) == gradients_of<T>(again, {tokens, extent}));
+  CHECK((gradients_of<T>(kept, {tokens, extent}) == gradients_of<T>(again, {tokens, extent})));
   CHECK(Transformer<T>::memory_bytes(shape, extent, {.recompute = true}) <
         Transformer<T>::memory_bytes(shape, extent, {}));
 }
 
 TEST_CASE("the same micro-batch in larger memory gives the same bits", "[llama]") {
   const LlamaShape shape = small_shape(false);
-  const auto tokens = random_tokens(2 * 8, 3);
+  const auto tokens = random_tokens(2, 8, 3);
   PlainTraining<float> exact(shape, {2, 7}, {});
   PlainTraining<float> larger(shape, {5, 30}, {});
   fill(exact, 0.1);
   fill(larger, 0.1);
-  static_cast<void>(larger.run({random_tokens(5 * 31, 4), {5, 30}}));
-  CHECK(gradients_of<float>(exact, {tokens, {2, 7}}) ==
-        gradients_of<float>(larger, {tokens, {2, 7}}));
+  static_cast<void>(larger.run({random_tokens(5, 31, 4), {5, 30}}));
+  CHECK((gradients_of<float>(exact, {tokens, {2, 7}}) ==
+         gradients_of<float>(larger, {tokens, {2, 7}})));
 }
 
 TEST_CASE("a batch that the model cannot take is refused with the reason", "[llama]") {
   PlainTraining<float> training(small_shape(false), {2, 7}, {});
-  CHECK_THROWS_WITH(training.run({random_tokens(16, 1), {2, 8}}),
+  CHECK_THROWS_WITH(training.run({random_tokens(2, 8, 1), {2, 8}}),
                     Contains("needs 18 tokens, not 16"));
-  CHECK_THROWS_WITH(training.run({random_tokens(27, 1), {3, 8}}), Contains("room for 2 x 7"));
-  std::vector<std::int32_t> tokens = random_tokens(16, 1);
+  CHECK_THROWS_WITH(training.run({random_tokens(3, 9, 1), {3, 8}}), Contains("room for 2 x 7"));
+  std::vector<std::int32_t> tokens = random_tokens(2, 8, 1);
   tokens[5] = 50;
   CHECK_THROWS_WITH(training.run({tokens, {2, 7}}),
                     Contains("token 50 at place 5") && Contains("vocabulary has 50"));
@@ -146,7 +147,7 @@ TEMPLATE_TEST_CASE("token by token come the logits of the whole sequence",
   const LlamaShape shape = small_shape(std::is_same_v<T, float>);
   PlainTraining<T> training(shape, {1, 12}, {});
   fill(training, 0.2);
-  const auto tokens = random_tokens(12, 5);
+  const auto tokens = random_tokens(1, 12, 5);
   auto source = training.model().source();
   const auto whole = training.transformer().logits(source, tokens);
   std::vector<std::byte> memory(static_cast<std::size_t>(Decoder<T>::memory_bytes(shape, 12)));
