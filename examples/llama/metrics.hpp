@@ -12,11 +12,11 @@ namespace llama {
 /// What one step was, for people and for programs.
 struct StepMetrics {
   std::int64_t step = 0;  // from 0
-  sifr::StepReport report;
+  sifr::StepReport report = {};
   std::int64_t tokens = 0;  // of the step, all ranks
   double seconds = 0;
-  sifr::MemoryTable memory;  // of this rank
-  std::string weights_hash;  // empty: not asked for
+  sifr::MemoryTable memory = {};  // of this rank
+  std::string weights_hash = {};  // empty: not asked for
 
   [[nodiscard]] double tokens_per_second() const noexcept {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;

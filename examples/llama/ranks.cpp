@@ -1,5 +1,7 @@
 #include "examples/llama/ranks.hpp"
 
+#include "examples/llama/failure.hpp"
+
 #include <exception>
 #include <mutex>
 #include <string>
@@ -12,9 +14,11 @@ namespace {
 /// The exception of the rank that failed first; the others' only follow from it.
 class FirstFailure {
  public:
-  void note(const std::exception_ptr& failure) {
+  void note(const std::exception_ptr& failure, bool is_consequence) {
     const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = failure;
+    if (failure_ && (is_consequence || !is_consequence_)) return;
+    failure_ = failure;
+    is_consequence_ = is_consequence;
   }
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
@@ -23,6 +27,7 @@ class FirstFailure {
  private:
   std::mutex mutex_;
   std::exception_ptr failure_;
+  bool is_consequence_ = false;
 };
 
 void run_one(sifr::Context& context,
@@ -30,8 +35,10 @@ void run_one(sifr::Context& context,
              FirstFailure& failure) {
   try {
     body(context);
+  } catch (const RootFailed&) {
+    failure.note(std::current_exception(), true);
   } catch (const std::exception& error) {
-    failure.note(std::current_exception());
+    failure.note(std::current_exception(), false);
     context.communicator().abort(error.what());
   }
 }
@@ -48,6 +55,7 @@ void run_ranks(int threads, const std::function<void(sifr::Context&)>& body) {
   }
   std::vector<sifr::Context> contexts = sifr::Context::threads(threads);
   std::vector<std::thread> ranks;
+  ranks.reserve(contexts.size());
   for (sifr::Context& context : contexts)
     ranks.emplace_back([&] { run_one(context, body, failure); });
   for (std::thread& rank : ranks)

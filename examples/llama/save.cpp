@@ -3,6 +3,7 @@
 #include "examples/llama/failure.hpp"
 #include "examples/llama/parameters.hpp"
 
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -29,8 +30,20 @@ void save_model(sifr::Engine& engine,
   std::optional<HuggingFaceWriter> writer;
   on_root(
       engine.context(), "--save", [&] { writer.emplace(options, declared(options.shape, dtype)); });
-  engine.export_weights([&](const sifr::WeightPiece& piece) { writer->write(piece); }, what);
-  on_root(engine.context(), "--save", [&] { writer->finish(); });
+  std::exception_ptr failure;
+  const auto write = [&](const sifr::WeightPiece& piece) {
+    if (failure) return;
+    try {
+      writer->write(piece);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  engine.export_weights(write, what);
+  on_root(engine.context(), "--save", [&] {
+    if (failure) std::rethrow_exception(failure);
+    writer->finish();
+  });
 }
 
 }  // namespace llama

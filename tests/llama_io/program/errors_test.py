@@ -1,0 +1,120 @@
+"""Mistakes end with one clean message and the right exit code, on any number of ranks."""
+import signal
+import struct
+import subprocess
+import time
+
+from program import ProgramTest, config, main
+
+
+class Errors(ProgramTest):
+    def failure(self, *arguments, expected=1, **keywords):
+        """The one line on stderr."""
+        lines = self.run_program(*arguments, expected=expected, **keywords).stderr.splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        return lines[0]
+
+    def test_the_command_line_is_explained(self):
+        done = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        for name in ("--config", "--shape", "--model", "--stride", "--save-masters", "--generate-tokens"):
+            self.assertIn(name, done.stdout)
+
+    def test_mistakes_on_the_command_line_exit_with_2(self):
+        for arguments in (
+            ["--stpes", "3"],
+            ["--order", "random"],
+            ["--stride", "0"],
+            ["--save-every", "3"],
+            ["--hint", "learning_rate=1"],
+            ["--generate", ""],
+            ["--model", "x"],
+        ):
+            done = self.run_program(config(), *arguments, expected=2)
+            self.assertIn("--help", done.stderr + done.stdout, arguments)
+
+    def test_files_that_are_missing_or_wrong_are_named(self):
+        self.assertIn("nothing.txt: cannot be opened", self.failure(config(), data="nothing.txt"))
+        self.write("raw.bin", struct.pack("<4H", 1, 2, 3, 4))
+        self.assertIn("20240520", self.failure(config(), data="raw.bin"))
+        header = struct.pack("<256i", 20240520, 1, 40, *[0] * 253)
+        self.write("large.bin", header + struct.pack("<40H", *range(230, 270)))
+        self.assertIn("token 256 at place 26", self.failure(config(), data="large.bin", ranks=2))
+        self.write("short.txt", b"short")
+        self.assertIn("too few for one sample", self.failure(config(), data="short.txt"))
+        self.assertIn("is not a folder", self.failure(config(), model="none"))
+
+    def test_a_wrong_config_tells_the_place(self):
+        wrong = config()
+        wrong["zero_optimization"]["stgae"] = 3
+        done = self.run_program(wrong, ranks=2, expected=1)
+        self.assertIn("stgae", done.stderr)
+        self.assertIn("stage", done.stderr)
+
+    def test_metrics_that_cannot_be_written_end_all_ranks(self):
+        line = self.failure(config(), "--metrics", self.path("no/folder"), ranks=3)
+        self.assertIn("cannot be created", line)
+        line = self.failure(config(), "--metrics", "/dev/full", ranks=3)
+        self.assertIn("/dev/full: cannot be written", line)
+
+    def test_an_unknown_token_to_continue_is_refused(self):
+        self.assertIn("no token 256", self.failure(config(), "--generate-tokens", "1,256"))
+
+
+class Generation(ProgramTest):
+    def test_text_and_tokens_are_continued_alike(self):
+        done = self.run_program(config(), "--generate", "In the ", "--generate-count", "12", steps=20, ranks=2)
+        text = [line for line in done.stdout.splitlines() if line.startswith("In the ")][0]
+        tokens = ",".join(str(byte) for byte in b"In the ")
+        done = self.run_program(
+            config(), "--generate-tokens", tokens, "--generate-count", "12", steps=20, ranks=2
+        )
+        numbers = [line for line in done.stdout.splitlines() if line and line[0].isdigit()][-1].split()
+        self.assertEqual(bytes(map(int, numbers)).decode(), text[len("In the ") :])
+
+    def test_held_out_loss_is_the_same_on_any_number_of_ranks(self):
+        self.write("held.txt", b"And God said, Let there be light: and there was light. " * 7)
+        losses = set()
+        for ranks, micro in ((1, 4), (2, 2), (4, 1)):
+            settings = config(micro=micro, accumulation=1)
+            done = self.run_program(settings, "--eval-data", self.path("held.txt"), steps=0, ranks=ranks)
+            losses.add([line for line in done.stdout.splitlines() if line.startswith("held-out")][0])
+        self.assertEqual(len(losses), 1, losses)
+
+
+class Interruption(ProgramTest):
+    def interrupted(self, which, *arguments):
+        process = subprocess.Popen(
+            self.arguments(config(), "--metrics", self.path("m"), *arguments, steps=10**6, ranks=2),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(process.kill)
+        while process.poll() is None:
+            time.sleep(0.05)
+            try:
+                with open(self.path("m"), encoding="ascii") as file:
+                    if len(file.readlines()) >= 2:
+                        break
+            except FileNotFoundError:
+                continue
+        process.send_signal(which)
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertIn("interrupted after step", stdout)
+        return stdout
+
+    def test_ctrl_c_ends_the_step_and_saves(self):
+        stdout = self.interrupted(signal.SIGINT, "--save", self.path("out"))
+        self.assertIn("saved", stdout)
+        self.run_program(config(), model="out", steps=1)
+        with open(self.path("m"), encoding="ascii") as file:
+            self.assertTrue(file.read().endswith("}\n"))
+
+    def test_a_request_to_end_is_heard_too(self):
+        self.assertNotIn("saved", self.interrupted(signal.SIGTERM))
+
+
+if __name__ == "__main__":
+    main()

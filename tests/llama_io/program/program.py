@@ -1,0 +1,88 @@
+"""Runs the llama program in a folder of its own. Standard library only."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SHAPE = "hidden=32,layers=2,heads=4,kv_heads=2,intermediate=48,vocab=256,tied={tied}"
+TEXT = "In the beginning God created the heaven and the earth. " * 40
+
+
+def config(stage=3, bf16=False, micro=2, accumulation=2, **more):
+    return {
+        "train_micro_batch_size_per_gpu": micro,
+        "gradient_accumulation_steps": accumulation,
+        "bf16": {"enabled": bf16},
+        "zero_optimization": {"stage": stage},
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-2, "weight_decay": 0.1}},
+        **more,
+    }
+
+
+class ProgramTest(unittest.TestCase):
+    """A test of the program whose path is the first argument, which main() takes."""
+
+    program = ""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="sifr-llama-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.write("text.txt", TEXT.encode())
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+
+    def arguments(self, ds_config, *arguments, ranks=1, steps=3, model=None, tied=0, data="text.txt", length=16):
+        self.write("ds_config.json", json.dumps(ds_config).encode())
+        weights = ["--model", self.path(model)] if model else ["--shape", SHAPE.format(tied=tied)]
+        return [
+            self.program, "--config", self.path("ds_config.json"), *weights, "--data", self.path(data),
+            "--steps", str(steps), "--sequence-length", str(length), "--threads-as-ranks", str(ranks), *arguments,
+        ]  # fmt: skip
+
+    def run_program(self, *arguments, expected=0, **keywords):
+        done = subprocess.run(
+            self.arguments(*arguments, **keywords), capture_output=True, text=True, timeout=120, check=False
+        )
+        self.assertEqual(done.returncode, expected, done.stdout[-2000:] + done.stderr)
+        return done
+
+    def metrics(self, ds_config, *arguments, **keywords):
+        """The lines of a run as dictionaries."""
+        self.run_program(ds_config, "--metrics", self.path("metrics.jsonl"), *arguments, **keywords)
+        with open(self.path("metrics.jsonl"), encoding="ascii") as file:
+            return [json.loads(line) for line in file]
+
+
+def read_safetensors(path):
+    """name → (dtype, shape, bytes), by the format's description and nothing else."""
+    with open(path, "rb") as file:
+        content = file.read()
+    (length,) = struct.unpack_from("<Q", content)
+    header = json.loads(content[8 : 8 + length])
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, tensor in header.items():
+        begin, end = tensor["data_offsets"]
+        tensors[name] = (tensor["dtype"], tensor["shape"], content[8 + length + begin : 8 + length + end])
+    return tensors
+
+
+def as_floats(dtype, content):
+    if dtype == "BF16":
+        return [struct.unpack("<f", b"\0\0" + content[i : i + 2])[0] for i in range(0, len(content), 2)]
+    assert dtype == "F32", dtype
+    return list(struct.unpack(f"<{len(content) // 4}f", content))
+
+
+def main():
+    ProgramTest.program = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

@@ -1,0 +1,119 @@
+"""What --save writes is a model that others read and that training goes on from."""
+import json
+import os
+import resource
+import struct
+import subprocess
+
+from program import ProgramTest, as_floats, config, main, read_safetensors
+
+
+def round_to_bfloat16(value):
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    return struct.unpack("<f", struct.pack("<I", (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000))[0]
+
+
+def read_by_numpy(path):
+    """name → array, by the safetensors package where it is installed; None without numpy."""
+    try:
+        import numpy
+    except ImportError:
+        return None
+    try:
+        from safetensors.numpy import load_file
+
+        return load_file(path)
+    except ImportError:
+        tensors = read_safetensors(path)
+        return {name: numpy.frombuffer(content, "<f4").reshape(shape) for name, (_, shape, content) in tensors.items()}
+
+
+class Saving(ProgramTest):
+    def weights(self, folder):
+        return read_safetensors(os.path.join(self.path(folder), "model.safetensors"))
+
+    def last_hash(self, done):
+        return [line for line in done.stdout.splitlines() if line.startswith("weights_hash")][-1]
+
+    def test_the_folder_has_config_and_all_tensors(self):
+        self.run_program(config(bf16=True), "--save", self.path("out"), ranks=3)
+        with open(os.path.join(self.path("out"), "config.json"), encoding="ascii") as file:
+            written = json.load(file)
+        self.assertEqual(written["model_type"], "llama")
+        self.assertEqual(written["torch_dtype"], "bfloat16")
+        self.assertEqual((written["hidden_size"], written["num_key_value_heads"]), (32, 2))
+        tensors = self.weights("out")
+        self.assertEqual(len(tensors), 2 * 9 + 3)
+        self.assertEqual(tensors["model.layers.1.self_attn.k_proj.weight"][:2], ("BF16", [16, 32]))
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["config.json", "model.safetensors"])
+
+    def test_the_weights_are_the_rounded_masters(self):
+        settings = config(bf16=True)
+        self.run_program(settings, "--save", self.path("weights"), ranks=2)
+        self.run_program(settings, "--save", self.path("masters"), "--save-masters", ranks=2)
+        weights, masters = self.weights("weights"), self.weights("masters")
+        self.assertEqual(list(weights), list(masters))
+        for name, (dtype, shape, content) in weights.items():
+            self.assertEqual((masters[name][0], masters[name][1]), ("F32", shape))
+            expected = [round_to_bfloat16(value) for value in as_floats("F32", masters[name][2])]
+            self.assertEqual(as_floats(dtype, content), expected, name)
+
+    def test_numpy_reads_what_we_wrote(self):
+        self.run_program(config(), "--save", self.path("out"), tied=1)
+        arrays = read_by_numpy(os.path.join(self.path("out"), "model.safetensors"))
+        if arrays is None:
+            self.skipTest("numpy is not installed")
+        tensors = self.weights("out")
+        self.assertEqual(sorted(arrays), sorted(tensors))
+        for name, (dtype, shape, content) in tensors.items():
+            self.assertEqual(dtype, "F32")
+            self.assertEqual(list(arrays[name].shape), shape)
+            self.assertEqual(arrays[name].astype("<f4").tobytes(), content)
+            self.assertLess(abs(arrays[name]).max(), 10)
+
+    def test_training_goes_on_from_the_folder(self):
+        for bf16, tied in ((False, 0), (True, 1)):
+            saved = self.run_program(
+                config(bf16=bf16), "--hash-weights", "--save", self.path("m"), "--save-masters", ranks=2, tied=tied
+            )
+            loaded = self.run_program(config(bf16=bf16), "--hash-weights", model="m", steps=0, ranks=3)
+            self.assertEqual(self.last_hash(saved), self.last_hash(loaded))
+            self.run_program(config(bf16=bf16), "--save", self.path("m"), model="m", steps=1)
+
+    def test_the_tokenizer_travels_along(self):
+        self.run_program(config(), "--save", self.path("one"), steps=0)
+        self.write("one/tokenizer.json", b"{}")
+        self.run_program(config(), "--save", self.path("two"), model="one", steps=1)
+        self.assertIn("tokenizer.json", os.listdir(self.path("two")))
+
+    def test_a_full_disk_costs_no_older_save(self):
+        self.run_program(config(), "--save", self.path("out"), steps=1)
+        before = self.weights("out")
+        done = subprocess.run(
+            self.arguments(config(), "--save", self.path("out"), steps=2, ranks=2),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            restore_signals=False,  # SIGXFSZ stays ignored, so that the limit is an error and not an end
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)),
+        )
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("model.safetensors: cannot be written", done.stderr)
+        self.assertEqual(self.weights("out"), before)
+        self.assertEqual([name for name in os.listdir(self.folder) if "partial" in name], [])
+
+    def test_a_folder_with_other_files_is_not_replaced(self):
+        os.mkdir(self.path("out"))
+        self.write("out/thesis.tex", b"years of work")
+        done = self.run_program(config(), "--save", self.path("out"), ranks=2, expected=1)
+        self.assertIn("holds 'thesis.tex'", done.stderr)
+
+    def test_logits_are_those_of_the_first_sample(self):
+        self.run_program(config(), "--logits", self.path("logits"), steps=0, ranks=2)
+        dtype, shape, content = read_safetensors(self.path("logits"))["logits"]
+        self.assertEqual((dtype, shape, len(content)), ("F32", [16, 256], 16 * 256 * 4))
+
+
+if __name__ == "__main__":
+    main()
