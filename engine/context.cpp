@@ -1,6 +1,7 @@
 #include "engine/context.hpp"
 
 #include "comm/group.hpp"
+#include "comm/launch_environment.hpp"
 #include "device/detail/check.hpp"
 #include "device/exact_sum.hpp"
 
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sched.h>
+#include <unistd.h>
 #include <utility>
 
 namespace sifr {
@@ -29,35 +31,48 @@ struct Placement {
   std::string description;
 };
 
-std::vector<int> allowed_cpus() {
+std::vector<int> allowed_cpus(pid_t process) {
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  if (sched_getaffinity(process, sizeof(set), &set) != 0) return cpus;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
   }
   return cpus;
 }
 
-Placement place(int local_rank, int local_ranks, const ContextOptions& options) {
-  const std::vector<int> cpus = allowed_cpus();
+// A launcher that gave this rank cores of its own (`sifr run --bind-cores`, numactl) has more
+// itself.
+bool has_own_cores(const std::vector<int>& cpus) {
+  return allowed_cpus(getppid()).size() > cpus.size();
+}
+
+Placement place(int local_rank, int local_ranks, const ContextOptions& options, bool may_be_bound) {
+  const std::vector<int> cpus = allowed_cpus(0);
+  const bool is_bound = may_be_bound && local_ranks > 1 && has_own_cores(cpus);
+  const int sharers = is_bound ? 1 : local_ranks;
   const int cores = std::max(1, static_cast<int>(cpus.size()));
+  const int share = cores / sharers;
   Placement placement;
-  const int share = cores / local_ranks;
   placement.threads = options.threads > 0 ? options.threads : std::max(1, share);
   if (options.bind_cores && share > 0 && !cpus.empty()) {
-    const auto first = cpus.begin() + static_cast<std::ptrdiff_t>(local_rank) * share;
+    const auto first =
+        cpus.begin() + static_cast<std::ptrdiff_t>(is_bound ? 0 : local_rank) * share;
     placement.cpus.assign(first, first + share);
   }
+  const std::string source = options.threads > 0 ? "as asked for"
+                             : is_bound
+                                 ? fmt::format("its own {} cores", cores)
+                                 : fmt::format("{} cores / {} ranks on this host", cores, sharers);
   placement.description = fmt::format(
-      "{} kernel thread{} ({}), {}",
+      "{} kernel thread{} ({}), workers {}",
       placement.threads,
       placement.threads == 1 ? "" : "s",
-      options.threads > 0 ? "as asked for"
-                          : fmt::format("{} cores / {} ranks on this host", cores, local_ranks),
-      placement.cpus.empty() ? "not bound to cores"
-                             : fmt::format("bound to cores {}", fmt::join(placement.cpus, ",")));
+      source,
+      placement.cpus.empty()
+          ? "not bound to cores"
+          : fmt::format("on core{} {}", share == 1 ? "" : "s", fmt::join(placement.cpus, ",")));
   return placement;
 }
 
@@ -78,7 +93,7 @@ std::vector<Context> Context::threads(int ranks, const ContextOptions& options) 
   std::vector<std::unique_ptr<State>> states;
   std::vector<Device*> devices;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Placement placement = place(rank, ranks, options);
+    const Placement placement = place(rank, ranks, options, false);
     states.push_back(std::make_unique<State>());
     states.back()->device = make_device(options, placement);
     states.back()->log = options.log;
@@ -95,7 +110,14 @@ std::vector<Context> Context::threads(int ranks, const ContextOptions& options) 
 }
 
 Context Context::from_environment(const ContextOptions& options) {
-  return std::move(threads(1, options).front());
+  const LaunchEnvironment launch = LaunchEnvironment::from_environment();
+  const Placement placement = place(launch.local_rank, launch.local_size, options, true);
+  auto state = std::make_unique<State>();
+  state->device = make_device(options, placement);
+  state->log = options.log;
+  state->placement = placement.description;
+  state->communicator = make_process_group(*state->device, launch, {.log = options.log});
+  return Context(std::move(state));
 }
 
 Context::Context(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
