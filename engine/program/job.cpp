@@ -1,0 +1,235 @@
+#include "engine/program/job.hpp"
+
+#include "comm/meeting_point.hpp"
+#include "engine/program/exit_status.hpp"
+#include "engine/program/job_guard.hpp"
+#include "engine/program/rank_output.hpp"
+#include "engine/program/rank_process.hpp"
+
+#include <fmt/format.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <poll.h>
+#include <string_view>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+extern char** environ;
+
+namespace sifr::program {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// After a rank has failed the others have this long to end by themselves, telling why, then as long
+// after SIGTERM.
+constexpr auto kGrace = std::chrono::seconds(3);
+
+struct Rank {
+  RankProcess process;
+  RankOutput output;
+  RankOutput errors;
+  std::optional<ExitStatus> ended = {};
+};
+
+/// The launcher's own variables, with those that tell a rank who it is in place of an outer job's.
+std::vector<std::string> environment_of(const MeetingPoint& meeting_point, int rank) {
+  const std::vector<std::string> own = meeting_point.environment(rank);
+  std::vector<std::string> all = own;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view outer = *variable;
+    const std::string_view name = outer.substr(0, outer.find('=') + 1);
+    const auto replaces = [name](const std::string& one) { return one.starts_with(name); };
+    if (std::none_of(own.begin(), own.end(), replaces)) all.emplace_back(outer);
+  }
+  return all;
+}
+
+class Job {
+ public:
+  explicit Job(const JobOptions& options) : options_(options) {}
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job();
+  int run();
+
+ private:
+  void block_signals();
+  void start(const MeetingPoint& meeting_point, int rank);
+  void wait_for_something() const;
+  void take_signals();
+  void pass_on(int signal);
+  void collect_ended();
+  void escalate();
+  void read_output();
+  [[nodiscard]] bool is_running() const;
+  void report_failure() const;
+
+  const JobOptions& options_;
+  JobGuard guard_;
+  int signals_ = -1;
+  std::vector<Rank> ranks_;
+  int first_failure_ = -1;  // rank
+  int passed_on_ = 0;       // the last signal that was passed on
+  std::optional<Clock::time_point> patience_ends_;
+  bool has_terminated_ = false;
+};
+
+Job::~Job() {
+  for (const Rank& rank : ranks_) {
+    for (const int descriptor : {rank.process.output, rank.process.errors}) {
+      if (descriptor >= 0) close(descriptor);
+    }
+  }
+  if (signals_ >= 0) close(signals_);
+}
+
+int Job::run() {
+  block_signals();
+  const MeetingPoint meeting_point(options_.ranks, options_.port);
+  for (int r = 0; r < options_.ranks; ++r)
+    start(meeting_point, r);
+  while (is_running()) {
+    wait_for_something();
+    read_output();
+    take_signals();
+    collect_ended();
+    escalate();
+  }
+  read_output();
+  for (Rank& rank : ranks_) {
+    rank.output.finish();
+    rank.errors.finish();
+  }
+  if (first_failure_ < 0) return 0;
+  if (passed_on_ == 0) report_failure();
+  return ranks_[static_cast<std::size_t>(first_failure_)].ended->code();
+}
+
+void Job::block_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
+    sigaddset(&set, signal);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+}
+
+void Job::start(const MeetingPoint& meeting_point, int rank) {
+  RankStart start;
+  start.command = options_.command;
+  start.environment = environment_of(meeting_point, rank);
+  start.group = guard_.group();
+  start.is_bound = options_.bind_cores && share_of_cores(rank, options_.ranks, start.cores);
+  if (options_.bind_cores && !start.is_bound && rank == 0) {
+    fmt::print(stderr, "sifr run: fewer cores than ranks, so --bind-cores has no effect\n");
+  }
+  ranks_.push_back({start_rank(start), RankOutput(rank, stdout), RankOutput(rank, stderr)});
+}
+
+void Job::wait_for_something() const {
+  std::vector<pollfd> entries = {{signals_, POLLIN, 0}};
+  for (const Rank& rank : ranks_) {
+    if (rank.ended) continue;
+    entries.push_back({rank.process.output, POLLIN, 0});
+    entries.push_back({rank.process.errors, POLLIN, 0});
+  }
+  const auto left =
+      patience_ends_ ? *patience_ends_ - Clock::now() : Clock::duration(std::chrono::seconds(1));
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
+  poll(entries.data(),
+       entries.size(),
+       static_cast<int>(std::clamp<std::int64_t>(milliseconds + 1, 0, 1000)));
+}
+
+void Job::take_signals() {
+  signalfd_siginfo info = {};
+  while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
+    if (info.ssi_signo != SIGCHLD) pass_on(static_cast<int>(info.ssi_signo));
+  }
+}
+
+void Job::pass_on(int signal) {
+  const bool is_repeated = passed_on_ == SIGINT && signal == SIGINT;
+  guard_.send(is_repeated ? SIGKILL : signal);
+  passed_on_ = signal;
+}
+
+void Job::collect_ended() {
+  // Those who are found ended at one look may have ended in any order: a signal is more likely the
+  // cause than a code.
+  int failed = -1;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    Rank& rank = ranks_[r];
+    int status = 0;
+    if (rank.ended || waitpid(rank.process.id, &status, WNOHANG) != rank.process.id) continue;
+    rank.ended.emplace(status);
+    if (rank.ended->is_success()) continue;
+    if (failed < 0 ||
+        (rank.ended->is_signal() && !ranks_[static_cast<std::size_t>(failed)].ended->is_signal())) {
+      failed = static_cast<int>(r);
+    }
+  }
+  if (failed < 0 || first_failure_ >= 0) return;
+  first_failure_ = failed;
+  if (passed_on_ != 0) return;  // they end because they were told to, in their own time
+  patience_ends_ = Clock::now() + kGrace;
+}
+
+void Job::escalate() {
+  if (!patience_ends_ || Clock::now() < *patience_ends_) return;
+  guard_.send(has_terminated_ ? SIGKILL : SIGTERM);
+  has_terminated_ = true;
+  patience_ends_ = Clock::now() + kGrace;
+}
+
+void Job::read_output() {
+  std::array<char, 65536> bytes = {};
+  const auto drain = [&bytes](int& descriptor, RankOutput& output) {
+    ssize_t count = 0;
+    while (descriptor >= 0 && (count = read(descriptor, bytes.data(), bytes.size())) > 0) {
+      output.add({bytes.data(), static_cast<std::size_t>(count)});
+    }
+    if (descriptor >= 0 && count == 0)
+      close(std::exchange(descriptor, -1));  // poll passes over it from now on
+  };
+  for (Rank& rank : ranks_) {
+    drain(rank.process.output, rank.output);
+    drain(rank.process.errors, rank.errors);
+  }
+}
+
+bool Job::is_running() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; });
+}
+
+void Job::report_failure() const {
+  const Rank& rank = ranks_[static_cast<std::size_t>(first_failure_)];
+  fmt::print(stderr,
+             "sifr run: rank {} {}; the others were stopped.\n",
+             first_failure_,
+             rank.ended->describe());
+  if (rank.errors.last_lines().empty()) return;
+  fmt::print(stderr, "sifr run: the last lines of rank {}'s stderr:\n", first_failure_);
+  for (const std::string& line : rank.errors.last_lines())
+    fmt::print(stderr, "  {}\n", line);
+}
+
+}  // namespace
+
+int run_job(const JobOptions& options) {
+  return Job(options).run();
+}
+
+}  // namespace sifr::program

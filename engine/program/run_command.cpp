@@ -1,0 +1,31 @@
+#include "engine/program/run_command.hpp"
+
+#include "engine/program/job.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace sifr::program {
+
+void add_run_command(CLI::App& app, int& code) {
+  const auto options = std::make_shared<JobOptions>();
+  CLI::App* run =
+      app.add_subcommand("run", "Starts a program as the ranks of one job on this host.");
+  run->add_option("--ranks,-n", options->ranks, "How many processes to start")
+      ->required()
+      ->check(CLI::Range(1, 1024));
+  run->add_flag("--bind-cores", options->bind_cores, "Give each rank its own share of the cores");
+  run->add_option(
+      "--port", options->port, "Loopback port where the ranks meet (default: a free one)");
+  run->add_option("program", options->command, "The program and its arguments, behind --")
+      ->required();
+  run->footer(
+      "Output lines are prefixed by [rank]. SIGINT and SIGTERM are passed on; a second SIGINT "
+      "kills the job. When a rank\n"
+      "fails, the others are stopped, and the exit code is the first failing rank's (128 + signal "
+      "if a signal killed it).");
+  run->callback([options, &code] { code = run_job(*options); });
+}
+
+}  // namespace sifr::program
