@@ -95,9 +95,11 @@ LaunchEnvironment read(const Reader& reader, const Names& names) {
 }
 
 std::string torchrun_job(const Reader& reader) {
+  const std::string address = reader.required("MASTER_ADDR", "torchrun");
+  const std::string port = reader.required("MASTER_PORT", "torchrun");
   return fmt::format("torchrun {}:{} {} {}",
-                     reader.required("MASTER_ADDR", "torchrun"),
-                     reader.required("MASTER_PORT", "torchrun"),
+                     address,
+                     port,
                      reader.text("TORCHELASTIC_RUN_ID"),
                      reader.text("TORCHELASTIC_RESTART_COUNT"));
 }

@@ -1,28 +1,48 @@
-#include "tests/comm/rank_processes.hpp"
+#include "comm/meeting_point.hpp"
+#include "tests/comm/spawned.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <string>
 #include <thread>
 #include <vector>
 
+using namespace sifr::test;
 using Catch::Matchers::Contains;
-using sifr::test::RankProcesses;
 
 namespace {
 
-void check_all_succeed(RankProcesses&& job) {
-  int rank = 0;
-  for (const auto& ended : job.wait()) {
-    INFO("rank " << rank++ << ": " << ended.errors);
-    CHECK(ended.code == 0);
+using Variables = std::vector<std::vector<std::string>>;
+
+/// Ranks with the variables of `sifr run`.
+struct Job {
+  explicit Job(int size, const std::string& scenario, const std::vector<std::string>& more = {})
+      : meeting_point(size) {
+    Variables variables;
+    for (int r = 0; r < size; ++r) {
+      variables.push_back(meeting_point.environment(r));
+      variables.back().insert(variables.back().end(), more.begin(), more.end());
+    }
+    ranks = start_ranks(variables, scenario);
+  }
+  [[nodiscard]] std::vector<Spawned::Ended> wait() { return wait_all(ranks); }
+
+  sifr::MeetingPoint meeting_point;
+  std::vector<Spawned> ranks;
+};
+
+void check_all_succeed(const std::vector<Spawned::Ended>& ranks) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    INFO("rank " << r << ": " << ranks[r].errors);
+    CHECK(ranks[r].code == 0);
   }
 }
 
-std::vector<std::vector<std::string>> torchrun_variables(int ranks, const std::string& port) {
-  std::vector<std::vector<std::string>> all;
+Variables torchrun_variables(int ranks, const std::string& port) {
+  Variables all;
   for (int r = 0; r < ranks; ++r) {
     const std::string rank = std::to_string(r);
     const std::string size = std::to_string(ranks);
@@ -40,32 +60,33 @@ std::vector<std::vector<std::string>> torchrun_variables(int ranks, const std::s
 
 TEST_CASE("processes move any size as the plain loop does", "[comm]") {
   for (const int ranks : {1, 2, 3, 4, 5})
-    check_all_succeed(RankProcesses(ranks, "sweep"));
+    check_all_succeed(Job(ranks, "sweep").wait());
 }
 
 TEST_CASE("tensors outside shared memory pass through the ring in pieces", "[comm]") {
-  check_all_succeed(RankProcesses(3, "stage-much"));
+  check_all_succeed(Job(3, "stage-much").wait());
 }
 
 TEST_CASE("processes started as torchrun does find each other without a token", "[comm]") {
-  check_all_succeed(RankProcesses(torchrun_variables(3, "29500"), "train-3"));
+  auto ranks = start_ranks(torchrun_variables(3, "29500"), "train-3");
+  check_all_succeed(wait_all(ranks));
 }
 
-TEST_CASE("two jobs at once do not meet", "[comm][COM08]") {
-  RankProcesses first(torchrun_variables(2, "29501"), "train-3");
-  RankProcesses second(torchrun_variables(2, "29502"), "train-3");
-  RankProcesses third(2, "train-3");
-  RankProcesses fourth(2, "train-3");
-  for (RankProcesses* job : {&first, &second, &third, &fourth})
-    check_all_succeed(std::move(*job));
+TEST_CASE("jobs at the same time do not meet", "[comm][COM08]") {
+  auto first = start_ranks(torchrun_variables(2, "29501"), "train-3");
+  auto second = start_ranks(torchrun_variables(2, "29502"), "train-3");
+  Job third(2, "train-3");
+  Job fourth(2, "train-3");
+  for (auto* ranks : {&first, &second, &third.ranks, &fourth.ranks})
+    check_all_succeed(wait_all(*ranks));
 }
 
 TEST_CASE("a process that sends and leaves delivers first", "[comm][COM09]") {
-  check_all_succeed(RankProcesses(2, "send-and-leave"));
+  check_all_succeed(Job(2, "send-and-leave").wait());
 }
 
 TEST_CASE("processes that make different calls are told both sides", "[comm]") {
-  for (const auto& ended : RankProcesses(3, "mismatch").wait()) {
+  for (const auto& ended : Job(3, "mismatch").wait()) {
     CHECK(ended.code == 1);
     CHECK_THAT(ended.errors,
                Contains("rank 0 called exchange \"right\"") &&
@@ -74,48 +95,34 @@ TEST_CASE("processes that make different calls are told both sides", "[comm]") {
 }
 
 TEST_CASE("a process that fails tells its peers why", "[comm][COM17]") {
-  const auto all = RankProcesses(3, "throw").wait();
+  const auto all = Job(3, "throw").wait();
   CHECK_THAT(all[1].errors, Contains("the batch is empty"));
   for (const std::size_t r : {0U, 2U})
     CHECK_THAT(all[r].errors, Contains("rank 1 failed: the batch is empty"));
 }
 
-TEST_CASE("the death of any process ends the group and is named", "[comm][COM07]") {
-  for (const int victim : {0, 1, 2}) {
-    RankProcesses job(3, "train");
-    job.wait_until_ready();
-    job.send(victim, SIGKILL);
-    const auto all = job.wait();
-    for (int r = 0; r < 3; ++r) {
-      const auto& ended = all[static_cast<std::size_t>(r)];
-      CHECK(ended.code == (r == victim ? 137 : 1));
-      if (r != victim)
-        CHECK_THAT(ended.errors, Contains("rank " + std::to_string(victim) + " died: process"));
-    }
-  }
-}
-
 TEST_CASE("a stopped process is reported, then ends the group at the deadline", "[comm][COM18]") {
-  RankProcesses job(3, "train", {"COMM_RANK_TIMEOUT=1500", "COMM_RANK_REPORT=300"});
-  job.wait_until_ready();
-  job.send(2, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-  job.send(2, SIGCONT);
-  const auto all = job.wait();
-  for (const auto& ended : all) {
+  Job job(3, "train", {"COMM_RANK_TIMEOUT=1500", "COMM_RANK_REPORT=300"});
+  job.ranks[0].wait_for("ready");
+  job.ranks[2].send(SIGSTOP);
+  const auto first = job.ranks[0].wait();
+  const auto second = job.ranks[1].wait();
+  job.ranks[2].send(SIGCONT);
+  const auto stopped = job.ranks[2].wait();
+  for (const auto& ended : {first, second, stopped}) {
     CHECK(ended.code == 1);
     CHECK_THAT(ended.errors, Contains("for rank 2 (last collective: number"));
   }
-  CHECK_THAT(all[0].errors + all[1].errors, Contains("waiting for 0.3 s in"));
+  CHECK_THAT(first.errors + second.errors, Contains("waiting for 0.3 s in"));
 }
 
 TEST_CASE("a rank that never comes is named when the group is made", "[comm]") {
   const sifr::MeetingPoint meeting_point(3);
-  std::vector<std::vector<std::string>> two = {meeting_point.environment(0),
-                                               meeting_point.environment(2)};
+  Variables two = {meeting_point.environment(0), meeting_point.environment(2)};
   for (auto& one : two)
     one.insert(one.end(), {"COMM_RANK_TIMEOUT=600", "COMM_RANK_REPORT=100"});
-  for (const auto& ended : RankProcesses(two, "train-3").wait()) {
+  auto ranks = start_ranks(two, "train-3");
+  for (const auto& ended : wait_all(ranks)) {
     CHECK(ended.code == 1);
     CHECK_THAT(ended.errors, Contains("waited 0.6 s at the store") && Contains("for rank 1"));
   }

@@ -1,0 +1,150 @@
+#include "comm/meeting_point.hpp"
+#include "tests/comm/spawned.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace sifr::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Spawned start_sifr(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), program_folder() + "/sifr");
+  return Spawned(std::move(arguments));
+}
+
+Spawned start_job(int ranks, const std::string& scenario) {
+  return start_sifr(
+      {"run", "--ranks", std::to_string(ranks), "--", program_folder() + "/comm_rank", scenario});
+}
+
+Spawned::Ended run_shell(int ranks,
+                         const std::string& script,
+                         const std::vector<std::string>& options = {}) {
+  std::vector<std::string> arguments = {"run", "--ranks", std::to_string(ranks)};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  arguments.insert(arguments.end(), {"--", "sh", "-c", script});
+  return start_sifr(arguments).wait();
+}
+
+bool is_alive(pid_t process) {
+  return kill(process, 0) == 0;
+}
+
+/// The numbers that the ranks printed as lines "[r] text number".
+std::vector<pid_t> printed_processes(const std::string& output, const std::string& text) {
+  std::vector<pid_t> found;
+  for (std::size_t at = 0; (at = output.find(text, at)) != std::string::npos; at += text.size()) {
+    found.push_back(std::stoi(output.substr(at + text.size())));
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("sifr run starts ranks that train, and prefixes their lines", "[comm]") {
+  const auto ended = start_job(3, "train-3").wait();
+  CHECK(ended.code == 0);
+  CHECK(ended.output == "[0] ready\n");
+  CHECK(ended.errors.empty());
+}
+
+TEST_CASE("sifr run tells each rank who it is", "[comm]") {
+  const auto ended = run_shell(2, "echo $SIFR_RANK of $SIFR_WORLD_SIZE; printf unfinished >&2");
+  CHECK_THAT(ended.output, Contains("[0] 0 of 2\n") && Contains("[1] 1 of 2\n"));
+  CHECK_THAT(ended.errors, Contains("[0] unfinished\n") && Contains("[1] unfinished\n"));
+}
+
+TEST_CASE("sifr run returns the first failing rank's code and stops the others", "[comm][COM07]") {
+  struct Case {
+    const char* scenario;
+    int code;
+    const char* text;
+  };
+  for (const Case& one :
+       {Case{"exit-3", 3, "rank 1 ended with code 3"},
+        Case{"segfault", 139, "rank 1 was killed by signal 11 (Segmentation fault)"},
+        Case{"killed", 137, "rank 1 was killed by signal 9 (Killed): likely out of memory"}}) {
+    const auto ended = start_job(3, one.scenario).wait();
+    CHECK(ended.code == one.code);
+    CHECK_THAT(ended.errors, Contains(one.text) && Contains("rank 1 died: process"));
+  }
+}
+
+TEST_CASE("sifr run shows the tail of the failing rank's errors", "[comm][COM07]") {
+  const auto ended =
+      run_shell(2, "if [ $SIFR_RANK = 1 ]; then echo no such batch >&2; exit 4; fi; sleep 60");
+  CHECK(ended.code == 4);
+  CHECK_THAT(ended.errors, Contains("last lines of rank 1's stderr:\n  no such batch\n"));
+}
+
+TEST_CASE("sifr run says what cannot be started", "[comm]") {
+  const auto ended = start_sifr({"run", "--ranks", "1", "--", "/no/such/program"}).wait();
+  CHECK(ended.code == 127);
+  CHECK_THAT(ended.errors, Contains("cannot start /no/such/program: No such file or directory"));
+}
+
+TEST_CASE("sifr run refuses a port that is taken, and finds a free one by itself",
+          "[comm][COM08]") {
+  const sifr::MeetingPoint other(2);
+  const auto ended = run_shell(1, "true", {"--port", std::to_string(other.port())});
+  CHECK(ended.code == 2);
+  CHECK_THAT(ended.errors,
+             Contains("port " + std::to_string(other.port())) && Contains("name another one"));
+  Spawned first = start_job(2, "train-3");
+  Spawned second = start_job(2, "train-3");
+  CHECK(first.wait().code == 0);
+  CHECK(second.wait().code == 0);
+}
+
+TEST_CASE("sifr run passes signals on", "[comm]") {
+  const std::string script =
+      "trap 'echo ended; exit 130' INT; echo ready; while true; do sleep 0.05; done";
+  Spawned job = start_sifr({"run", "--ranks", "2", "--", "bash", "-c", script});
+  job.wait_for("[0] ready");
+  job.wait_for("[1] ready");
+  job.send(SIGINT);
+  const auto ended = job.wait();
+  CHECK(ended.code == 130);
+  CHECK_THAT(ended.output, Contains("[0] ended") && Contains("[1] ended"));
+}
+
+TEST_CASE("nothing is left when the launcher is killed, not even what ranks have started",
+          "[comm][COM07]") {
+  const std::string script = "sleep 1000 & echo child $!; echo rank $$; wait";
+  Spawned job = start_sifr({"run", "--ranks", "2", "--", "sh", "-c", script});
+  job.wait_for("[0] rank");
+  job.wait_for("[1] rank");
+  job.send(SIGKILL);
+  const auto ended = job.wait();
+  auto processes = printed_processes(ended.output, "rank ");
+  const auto children = printed_processes(ended.output, "child ");
+  processes.insert(processes.end(), children.begin(), children.end());
+  REQUIRE(processes.size() == 4);
+  for (const pid_t process : processes) {
+    while (is_alive(process))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // or ctest's limit
+  }
+}
+
+TEST_CASE("sifr run gives each rank its own cores", "[comm]") {
+  const auto one = run_shell(1, "nproc");
+  const int cores = std::stoi(one.output.substr(4));
+  const auto all = run_shell(cores, "nproc", {"--bind-cores"});
+  for (int r = 0; r < cores; ++r)
+    CHECK_THAT(all.output, Contains("[" + std::to_string(r) + "] 1\n"));
+  CHECK_THAT(run_shell(cores + 1, "nproc", {"--bind-cores"}).errors,
+             Contains("fewer cores than ranks"));
+}
+
+TEST_CASE("sifr run explains wrong arguments", "[comm]") {
+  CHECK(start_sifr({"run", "--", "true"}).wait().code == 2);
+  CHECK(start_sifr({"run", "--ranks", "0", "--", "true"}).wait().code == 2);
+  CHECK(start_sifr({"run", "--ranks", "2"}).wait().code == 2);
+  CHECK(start_sifr({"--help"}).wait().code == 0);
+}
