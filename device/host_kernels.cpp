@@ -39,7 +39,7 @@ class SharedSquareSum {
     ExactSum sum = piece.sum;
     sum.normalise();
     for (std::size_t i = 0; i < digits_.size(); ++i)
-      digits_[i].fetch_add(sum.digits()[i]);
+      if (sum.digits()[i] != 0) digits_[i] += sum.digits()[i];  // most are 0, and the add is slow
     if (piece.first_non_finite >= 0) note(first_quantum + piece.first_non_finite);
   }
   void add_to(kernels::SquareSum& result) const noexcept {

@@ -30,6 +30,7 @@ class Task {
       Task(F&& f) {  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
     using Function = std::remove_cvref_t<F>;
     static_assert(sizeof(Function) <= kCapacity, "capture less, or capture a pointer to it");
+    static_assert(alignof(Function) <= alignof(std::max_align_t));
     static_assert(std::is_nothrow_move_constructible_v<Function>);
     new (storage_) Function(std::forward<F>(f));
     call_ = [](void* self) { (*static_cast<Function*>(self))(); };
@@ -94,8 +95,10 @@ enum class StreamKind : std::uint8_t { kCaller, kWorker, kCuda };
 /// An ordered queue of work. Move-only. The only ordering verbs are record, wait and synchronize.
 ///
 /// A caller stream has no thread: work is what the calling thread does, now. A worker stream has
-/// one host thread and a queue. When work throws, later work is skipped, events complete with the
-/// error, and synchronize throws it; the stream stays failed. Steady-state use allocates nothing.
+/// one host thread and a queue; several threads may use it. When work throws, later work is
+/// skipped, events complete with the error, and synchronize throws it (a caller stream's submit
+/// does so too); the stream stays failed. Work that waits for, or submits to a full queue of, its
+/// own stream fails with a UsageError. Steady-state use allocates nothing.
 class SIFR_API Stream {
  public:
   /// `pool` (may be null: all inline) serves the kernels; it outlives the stream.

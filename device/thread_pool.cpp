@@ -93,7 +93,8 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads, std::vector<int> cpus) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads, const std::vector<int>& cpus)
+    : state_(std::make_unique<State>()) {
   SIFR_REQUIRE(UsageError,
                threads >= 1,
                "a thread pool of {} threads was asked for, needs 1 or more",

@@ -15,7 +15,7 @@ class SIFR_API ThreadPool {
  public:
   /// `cpus`: the cores that the helpers are bound to; empty leaves them free. Throws UsageError
   /// unless threads ≥ 1.
-  explicit ThreadPool(int threads, std::vector<int> cpus = {});
+  explicit ThreadPool(int threads, const std::vector<int>& cpus = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

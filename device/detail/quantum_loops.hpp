@@ -94,7 +94,7 @@ template <int kWords>
 SIFR_INLINE kernels::Hash128 hash_loop(ConstView values,
                                        std::int64_t parameter,
                                        std::int64_t first) {
-  constexpr std::int64_t kBytes = 4 * kWords;
+  constexpr std::int64_t kBytes = std::int64_t{4} * kWords;
   const std::uint64_t parameter_key = mix(static_cast<std::uint64_t>(parameter));
   kernels::Hash128 sum;
   for (std::int64_t offset = 0; offset < values.bytes(); offset += kBytes) {

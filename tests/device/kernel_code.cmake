@@ -1,5 +1,6 @@
-# cmake "-DOBJDUMP=…" "-DOBJECTS=a.o|b.o" -P wide_vectors.cmake
-# Fails unless the x86-64-v4 clone of each kernel holds arithmetic on 512-bit registers.
+# cmake "-DOBJDUMP=…" "-DOBJECTS=a.o|b.o" -P kernel_code.cmake
+# Fails unless the x86-64-v4 clone of each kernel holds arithmetic on 512-bit registers, and if any code of the
+# kernels fuses a product and a sum.
 
 string(REPLACE "|" ";" OBJECTS "${OBJECTS}")
 set(code "")
@@ -27,3 +28,7 @@ foreach(expected adam_clones:vsqrtps adam_clones:vdivps sum_clones:vaddps scale_
     message(STATUS "${kernel}: ${instruction} on 512-bit registers")
   endif()
 endforeach()
+
+if(code MATCHES "\tvfn?m(add|sub)[^\n]*")
+  message(SEND_ERROR "a kernel fuses a product and a sum: ${CMAKE_MATCH_0}")
+endif()
