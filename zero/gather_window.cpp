@@ -27,6 +27,10 @@ GatherWindow::GatherWindow(const Layout& layout,
   by_offset_.reserve(units_.size());
   for (int u = 0; u < layout.unit_count(); ++u)
     at(u).parts.reserve(layout.unit(u).segments.size());
+  if (options.poison) {
+    kernels::poison({memory_.data(), bytes / size_of(DType::kFloat32), DType::kFloat32},
+                    communicator.device().compute());
+  }
 }
 
 GatherWindow::~GatherWindow() {
@@ -77,6 +81,7 @@ void GatherWindow::release(int unit, std::span<const LeaseEvent> ahead) {
 }
 
 void GatherWindow::prefetch(std::span<const LeaseEvent> ahead) {
+  if (options_.poison) return;
   std::int64_t budget = options_.prefetch;
   for (std::size_t i = 0; i < ahead.size() && budget > 0; ++i) {
     const int unit = ahead[i].unit;
@@ -115,6 +120,11 @@ std::int64_t GatherWindow::find_gap(std::int64_t bytes) const {
   return memory_.bytes() - end >= bytes ? end : -1;
 }
 
+std::int64_t GatherWindow::find_place(int unit) const {
+  const UnitLayout& layout = layout_.unit(unit);
+  return options_.poison ? layout.weight_offset : find_gap(layout.weight_bytes);
+}
+
 // Gathers `unit`, used at place `use` of the order (kNow: at once), after dropping what is needed
 // later than that.
 bool GatherWindow::make_room(int unit, std::span<const LeaseEvent> ahead, std::int64_t use) {
@@ -124,12 +134,12 @@ bool GatherWindow::make_room(int unit, std::span<const LeaseEvent> ahead, std::i
     if (victim < 0) return false;
     drop(victim);
   }
-  std::int64_t offset = find_gap(layout_.unit(unit).weight_bytes);
+  std::int64_t offset = find_place(unit);
   while (offset < 0) {
     const int victim = farthest(ahead, use);
     if (victim < 0) return false;
     drop(victim);
-    offset = find_gap(layout_.unit(unit).weight_bytes);
+    offset = find_place(unit);
   }
   gather(unit, offset);
   return true;
@@ -144,13 +154,26 @@ void GatherWindow::gather(int unit, std::int64_t offset) {
   const auto place = std::find_if(
       by_offset_.begin(), by_offset_.end(), [&](int other) { return at(other).offset > offset; });
   by_offset_.insert(place, unit);
+  fetch(unit);
+}
+
+void GatherWindow::fetch(int unit) {
+  const UnitLayout& layout = layout_.unit(unit);
+  Resident& resident = at(unit);
   resident.parts.clear();
   for (int s = 0; s < static_cast<int>(layout.segments.size()); ++s) {
     const SegmentLayout& segment = layout.segments[static_cast<std::size_t>(s)];
-    resident.parts.push_back(
-        {store_.slice(unit, s),
-         {memory_.data() + offset + segment.weight_offset, segment.count, segment.weights}});
+    resident.parts.push_back({store_.slice(unit, s),
+                              {memory_.data() + resident.offset + segment.weight_offset,
+                               segment.count,
+                               segment.weights}});
+    if (store_.is_whole()) {
+      kernels::cast(store_.whole_segment(unit, s),
+                    resident.parts.back().whole,
+                    communicator_.device().compute());
+    }
   }
+  if (store_.is_whole()) return;
   stream_.wait(
       communicator_.device().compute().record());  // until then the place may still be read
   resident.gathered = communicator_.all_gather(resident.parts, {layout.name}, stream_);

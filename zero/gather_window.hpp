@@ -14,13 +14,17 @@
 
 namespace sifr {
 
-/// Stage 3: the memory in which units are whole for a while.
+/// The memory in which units are whole for a while: stage 3, and in debug mode every stage.
 ///
 ///   absent --gather--> resident, held --release--> resident, free --space or limit asks--> absent
 ///
 /// What is gathered, kept and dropped follows from the options and from the leases so far, never
 /// from time or completion: every rank makes the same gathers. A free unit stays until its memory
 /// is asked for, farthest next use first.
+///
+/// In debug mode every unit has a place of its own, which holds NaNs unless the unit is held, so
+/// that a pointer from an ended lease cannot read what looks like weights. Nothing is prefetched
+/// and nothing persists; below stage 3 a gather is a copy of the whole that the rank has.
 class GatherWindow {
  public:
   GatherWindow(const Layout& layout,
@@ -61,7 +65,9 @@ class GatherWindow {
   bool make_room(int unit, std::span<const LeaseEvent> ahead, std::int64_t use);
   [[nodiscard]] int farthest(std::span<const LeaseEvent> ahead, std::int64_t beyond) const;
   [[nodiscard]] std::int64_t find_gap(std::int64_t bytes) const;
+  [[nodiscard]] std::int64_t find_place(int unit) const;
   void gather(int unit, std::int64_t offset);
+  void fetch(int unit);
   void drop(int unit);
   [[noreturn]] void throw_full(int unit) const;
   [[nodiscard]] Resident& at(int unit) { return units_[static_cast<std::size_t>(unit)]; }

@@ -1,5 +1,7 @@
 #include "zero/gradient_memory.hpp"
 
+#include "device/kernels.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@ GradientMemory::GradientMemory(const Layout& layout,
                                Communicator& communicator)
     : layout_(layout),
       communicator_(communicator),
+      poisons_(options.poison),
       ring_bytes_(options.stage < 2 ? 0 : plan.gradients - plan.dedicated),
       memory_(communicator.allocate(plan.gradients, Purpose::kGradients)),
       current_(static_cast<std::size_t>(layout.unit_count()), 0) {
@@ -23,6 +26,11 @@ GradientMemory::GradientMemory(const Layout& layout,
     if (is_fixed) offset += unit.gradient_bytes;
   }
   blocks_.reserve(static_cast<std::size_t>(layout.unit_count()) * 4);
+  if (poisons_) kernels::poison(bytes_at(0, memory_.bytes()), communicator.device().compute());
+}
+
+View GradientMemory::bytes_at(std::int64_t offset, std::int64_t bytes) const {
+  return {memory_.data() + offset, bytes / size_of(DType::kFloat32), DType::kFloat32};
 }
 
 bool GradientMemory::open(int unit) {
@@ -102,17 +110,22 @@ void GradientMemory::close(int unit) {
   }
 }
 
-void GradientMemory::reducing(int unit, const Event& done) {
+void GradientMemory::retire(int unit, Stream& stream) {
   for (Block& block : blocks_) {
     if (block.unit != unit || block.state != State::kPending) continue;
+    if (poisons_) kernels::poison(bytes_at(block.offset, block.bytes), stream);
     block.state = State::kInFlight;
-    block.done = done;
+    block.done = stream.record();
   }
 }
 
-void GradientMemory::clear() {
+void GradientMemory::wait() const {
   for (const Block& block : blocks_)
     block.done.wait();
+}
+
+void GradientMemory::clear() {
+  wait();
   blocks_.clear();
 }
 

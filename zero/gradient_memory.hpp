@@ -12,7 +12,7 @@ namespace sifr {
 
 /// Where gradients lie between their opening and the end of their reduction.
 ///
-///   absent --open--> open --close--> pending (in a bucket) --reducing--> in flight --done-->
+///   absent --open--> open --close--> pending (in a bucket) --retire--> in flight --done-->
 ///   absent
 ///
 /// Stages 0 and 1: a place for every unit. Stages 2 and 3: a ring for units with one gradient
@@ -33,8 +33,11 @@ class GradientMemory {
   [[nodiscard]] std::byte* at(int unit) const;
   [[nodiscard]] View segment(int unit, int segment) const;
   void close(int unit);
-  /// The unit's place is free once `done`.
-  void reducing(int unit, const Event& done);
+  /// The unit's place is free once `stream` has done what is enqueued on it so far: the reduction.
+  /// Debug: then it is poisoned first.
+  void retire(int unit, Stream& stream);
+  /// Waits for what is in flight.
+  void wait() const;
   /// Nothing is open, pending or in flight any more; waits for what is.
   void clear();
   /// Bytes of the ring; 0 at stages 0 and 1.
@@ -49,6 +52,7 @@ class GradientMemory {
     State state = State::kOpen;
     Event done = {};
   };
+  [[nodiscard]] View bytes_at(std::int64_t offset, std::int64_t bytes) const;
   [[nodiscard]] bool open_fixed(int unit);
   [[nodiscard]] bool is_blocked(std::int64_t offset, std::int64_t bytes) const;
   [[nodiscard]] std::int64_t find_place(std::int64_t bytes) const;
@@ -58,6 +62,7 @@ class GradientMemory {
 
   const Layout& layout_;
   Communicator& communicator_;
+  bool poisons_;
   std::int64_t ring_bytes_;
   SharedBuffer memory_;
   std::vector<std::int64_t> fixed_;    // [unit]: place outside the ring, or -1

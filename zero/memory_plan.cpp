@@ -36,6 +36,8 @@ UnitBytes measure(const Layout& layout) {
 std::int64_t window_bytes(const Layout& layout,
                           const ZeroOptions& options,
                           const UnitBytes& bytes) {
+  if (options.poison) return layout.weight_bytes();
+  if (options.stage < 3) return 0;
   const std::vector<bool> is_persistent = persistent_units(layout, options);
   std::int64_t elements = 0;
   std::int64_t persistent = 0;
@@ -44,7 +46,8 @@ std::int64_t window_bytes(const Layout& layout,
     if (is_persistent[static_cast<std::size_t>(u)]) persistent += layout.unit(u).weight_bytes;
   }
   if (options.max_live >= elements) return layout.weight_bytes();
-  const std::int64_t least = persistent + bytes.held_weights + 2 * bytes.largest_weights;
+  // Two units can be held at once, wherever one of them lies: one side of it is large enough.
+  const std::int64_t least = persistent + bytes.held_weights + 3 * bytes.largest_weights;
   const std::int64_t live = options.max_live * size_of(DType::kFloat32);
   return std::min(layout.weight_bytes(), std::max(least, round_up(live, 512)));
 }
@@ -66,8 +69,8 @@ std::vector<bool> persistent_units(const Layout& layout, const ZeroOptions& opti
   std::vector<bool> persistent;
   std::int64_t total = 0;
   for (const UnitLayout& unit : layout.units()) {
-    const bool stays =
-        unit.elements <= options.persistence && total + unit.elements <= options.model_persistence;
+    const bool stays = !options.poison && unit.elements <= options.persistence &&
+                       total + unit.elements <= options.model_persistence;
     if (stays) total += unit.elements;
     persistent.push_back(stays);
   }
@@ -79,7 +82,7 @@ MemoryPlan make_memory_plan(const Layout& layout, const ZeroOptions& options) {
   const std::int64_t state = options.stage == 0 ? layout.trainable_count() : layout.arena_count();
   MemoryPlan plan;
   plan.weights = options.stage < 3 ? layout.weight_bytes() : layout.shard_bytes();
-  plan.window = options.stage < 3 ? 0 : window_bytes(layout, options, bytes);
+  plan.window = window_bytes(layout, options, bytes);
   plan.dedicated = options.stage < 2 ? 0 : bytes.dedicated;
   plan.gradients = options.stage < 2 ? layout.gradient_bytes() : bytes.ring + bytes.dedicated;
   plan.accumulators = options.reduce_at_boundary ? 4 * layout.trainable_count() : 0;

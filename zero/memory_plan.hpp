@@ -15,7 +15,7 @@ namespace sifr {
 /// of the own shard beside the gradients.
 struct MemoryPlan {
   std::int64_t weights = 0;    // stages 0–2: all wholes; 3: the rank's shards
-  std::int64_t window = 0;     // stage 3: gathered units
+  std::int64_t window = 0;     // stage 3: gathered units; in debug mode all units, at every stage
   std::int64_t gradients = 0;  // stages 0 and 1: every unit's buffer; 2 and 3: the ring
   std::int64_t dedicated =
       0;  // of `gradients` at stages 2 and 3: buffers of units with several gradient leases
@@ -30,7 +30,7 @@ struct MemoryPlan {
 };
 
 /// Stage 3: the units that stay gathered between leases, [unit]: those of at most `persistence`
-/// elements, in declaration order up to `model_persistence` elements in all.
+/// elements, in declaration order up to `model_persistence` elements in all. None in debug mode.
 [[nodiscard]] std::vector<bool> persistent_units(const Layout& layout, const ZeroOptions& options);
 
 [[nodiscard]] MemoryPlan make_memory_plan(const Layout& layout, const ZeroOptions& options);

@@ -68,7 +68,7 @@ void Reducer::close(int unit, bool contributes) {
   memory_.close(unit);
   if (options_.reduce_at_boundary) {
     if (contributes) accumulate_locally(unit);
-    memory_.reducing(unit, {});
+    memory_.retire(unit, communicator_.device().compute());
     return;
   }
   if (contributes) narrow(unit);
@@ -155,7 +155,6 @@ void Reducer::add_cut(int unit, bool contributes) {
   const std::int64_t quanta =
       std::max<std::int64_t>(1, options_.reduce_bucket / layout_.group_size() / kQuantum);
   const std::int64_t length = quanta * kQuantum;
-  Event done;
   for (int s = 0; s < static_cast<int>(layout.segments.size()); ++s) {
     const SegmentLayout& segment = layout.segments[static_cast<std::size_t>(s)];
     if (!segment.trainable) continue;
@@ -164,36 +163,42 @@ void Reducer::add_cut(int unit, bool contributes) {
       piece.first = first;
       piece.sum = piece.sum.slice(first, std::min(length, segment.slice_count - first));
       buckets_[filling_].parts.push_back(piece);
-      done = start(layout.name);
+      start(layout.name);
     }
   }
-  memory_.reducing(unit, done);
+  memory_.retire(unit, stream_);
 }
 
 void Reducer::flush() {
   if (pending_.empty()) return;
-  const Event done = start(layout_.unit(pending_.front()).name);
+  start(layout_.unit(pending_.front()).name);
   for (const int unit : pending_)
-    memory_.reducing(unit, done);
+    memory_.retire(unit, stream_);
   pending_.clear();
   pending_elements_ = 0;
   pending_bytes_ = 0;
 }
 
-Event Reducer::start(std::string_view name) {
+void Reducer::start(std::string_view name) {
   Bucket& bucket = buckets_[filling_];
   stream_.wait(communicator_.device().compute().record());  // the gradients are written
-  Event done = communicator_.reduce_scatter(bucket.parts, {name}, stream_);
-  bucket.done = done;
+  bucket.done = communicator_.reduce_scatter(bucket.parts, {name}, stream_);
   filling_ = (filling_ + 1) % buckets_.size();
   buckets_[filling_].done.wait();  // its parts are read until then
   buckets_[filling_].parts.clear();
-  return done;
 }
 
 void Reducer::wait() {
   for (const Bucket& bucket : buckets_)
     bucket.done.wait();
+  memory_.wait();
+}
+
+void Reducer::drop_pending() {
+  buckets_[filling_].parts.clear();
+  pending_.clear();
+  pending_elements_ = 0;
+  pending_bytes_ = 0;
 }
 
 void Reducer::begin_step() {

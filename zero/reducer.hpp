@@ -40,6 +40,8 @@ class Reducer {
   void reduce_accumulators();
   /// Waits for all reductions.
   void wait();
+  /// Forgets what is pending: it is never reduced.
+  void drop_pending();
   /// The sums are used up or dropped: the next ones are written, not added.
   void begin_step();
   /// This rank's fp32 sums of a segment: slice rank() of the whole.
@@ -56,7 +58,7 @@ class Reducer {
   void add_cut(int unit, bool contributes);
   [[nodiscard]] bool is_narrowed(const SegmentLayout& segment) const;
   [[nodiscard]] ReducePart part(int unit, int segment, bool contributes) const;
-  Event start(std::string_view name);
+  void start(std::string_view name);
   void narrow(int unit);
   void accumulate_locally(int unit);
   [[nodiscard]] View accumulator(int unit, int segment) const;

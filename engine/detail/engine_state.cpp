@@ -38,7 +38,7 @@ EngineState::EngineState(Model* model,
       plan_(agree_on_plan()),
       stream_(options_.overlap ? communicator_.stream() : device_.compute()),
       store_(layout_, options_, communicator_),
-      window_(options_.stage < 3
+      window_(options_.stage < 3 && !options_.poison
                   ? nullptr
                   : std::make_unique<GatherWindow>(
                         layout_, options_, store_, communicator_, stream_, plan_.window)),
@@ -93,31 +93,28 @@ std::vector<Units::Declared> EngineState::declare(Model* model,
   return units.declared();
 }
 
-// Every rank must have declared the same model under the same options before memory is taken
-// together.
+// What a rank brings to the start.
+struct EngineState::Offer {
+  std::uint64_t layout = 0;  // fingerprints
+  std::uint64_t config = 0;
+  std::int64_t missing = 0;  // bytes beyond what its device has
+};
+
+// Every rank must have declared the same model under the same options, and have room for it, before
+// memory is taken together.
 MemoryPlan EngineState::agree_on_plan() {
-  struct Fingerprint {
-    std::uint64_t layout = 0;
-    std::uint64_t config = 0;
-  };
-  const Fingerprint mine{layout_.fingerprint(), std::hash<std::string>()(to_json(config_))};
-  std::vector<Fingerprint> all(index(communicator_.size()));
+  const MemoryPlan plan = make_memory_plan(layout_, options_);
+  const Offer mine{layout_.fingerprint(),
+                   std::hash<std::string>()(to_json(config_)),
+                   missing_bytes(plan, device_.account().table())};
+  std::vector<Offer> all(index(communicator_.size()));
   communicator_.exchange(
       std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), {"initialize"});
-  for (std::size_t r = 1; r < all.size(); ++r) {
-    SIFR_REQUIRE(
-        UsageError, all[r].layout == all[0].layout, "ranks 0 and {} declare different models", r);
-    SIFR_REQUIRE(UsageError,
-                 all[r].config == all[0].config,
-                 "ranks 0 and {} have different configurations",
-                 r);
+  try {
+    compare(all, plan);
+  } catch (const std::exception&) {
+    throw AgreedFailure{std::current_exception()};
   }
-  SIFR_REQUIRE(UsageError,
-               config_.optimizer || layout_.trainable_count() == 0,
-               "{} has no \"optimizer\": add the block, or give the hint lr for AdamW",
-               config_.file_name);
-  const MemoryPlan plan = make_memory_plan(layout_, options_);
-  require_fit(plan, device_.account().table());
   if (context_.rank() == 0) {
     log(context_.log(),
         0,
@@ -129,6 +126,32 @@ MemoryPlan EngineState::agree_on_plan() {
       log(context_.log(), 0, "engine", Level::kWarning, "{}", notice);
   }
   return plan;
+}
+
+void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& plan) const {
+  for (std::size_t r = 1; r < offers.size(); ++r) {
+    SIFR_REQUIRE(UsageError,
+                 offers[r].layout == offers[0].layout,
+                 "ranks 0 and {} declare different models",
+                 r);
+    SIFR_REQUIRE(UsageError,
+                 offers[r].config == offers[0].config,
+                 "ranks 0 and {} have different configurations",
+                 r);
+  }
+  SIFR_REQUIRE(UsageError,
+               config_.optimizer || layout_.trainable_count() == 0,
+               "{} has no \"optimizer\": add the block, or give the hint lr for AdamW",
+               config_.file_name);
+  const MemoryTable held = device_.account().table();
+  if (offers[index(context_.rank())].missing > 0) throw_no_room(plan, held);
+  for (std::size_t r = 0; r < offers.size(); ++r) {
+    if (offers[r].missing == 0) continue;
+    throw OutOfMemory(
+        fmt::format(
+            "the plan needs {} bytes more than rank {} has: see its error", offers[r].missing, r),
+        held);
+  }
 }
 
 void EngineState::fill_weights() {
@@ -165,8 +188,9 @@ void EngineState::fill_segment(int unit, int segment) {
 
 // The shards have changed: wholes and gathered units follow.
 void EngineState::publish_weights(WeightStore::Which which) {
-  if (window_) return window_->refresh();
-  if (options_.stage > 0 || which == WeightStore::Which::kAll) store_.gather_wholes(which, stream_);
+  const bool has_changed = options_.stage > 0 || which == WeightStore::Which::kAll;
+  if (store_.is_whole() && has_changed) store_.gather_wholes(which, stream_);
+  if (window_) window_->refresh();
 }
 
 void EngineState::check_usable() const {
@@ -183,6 +207,12 @@ int EngineState::checked_index(Unit unit, const char* call) const {
       unit.index(),
       layout_.unit(0).name);
   return unit.index();
+}
+
+// A group learns of any exception of the model; a group of one only has gradients to give up.
+void EngineState::leave_model(const char* call, const char* text) {
+  if (context_.size() > 1 || is_abandoned_)
+    fail_group(fmt::format("exception in {}: {}", call, text));
 }
 
 void EngineState::fail_group(const std::string& text) noexcept {
