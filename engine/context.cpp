@@ -8,8 +8,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <sched.h>
+#include <span>
 #include <unistd.h>
 #include <utility>
 
@@ -133,9 +136,16 @@ int Context::size() const noexcept {
 }
 
 double Context::sum(double value) {
+  std::vector<double> all(static_cast<std::size_t>(size()));
+  state_->communicator->exchange(std::as_bytes(std::span(&value, 1)),
+                                 std::as_writable_bytes(std::span(all)),
+                                 {"Context::sum"});
+  const auto is_finite = [](double one) { return std::isfinite(one); };
+  if (!std::all_of(all.begin(), all.end(), is_finite))
+    return std::accumulate(all.begin(), all.end(), 0.0);
   ExactSum sum;
-  sum.add(value);
-  state_->communicator->sum(sum, {"Context::sum"});
+  for (const double one : all)
+    sum.add(one);
   return sum.value();
 }
 

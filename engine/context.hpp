@@ -40,7 +40,8 @@ class SIFR_API Context {
 
   [[nodiscard]] int rank() const noexcept;
   [[nodiscard]] int size() const noexcept;
-  /// Collective: the exact sum over ranks, rounded once; the same on every rank.
+  /// Collective: the exact sum over ranks, rounded once; the same on every rank. Not finite if one
+  /// of them is not.
   [[nodiscard]] double sum(double value);
   /// Collective: returns once every rank called it.
   void barrier();

@@ -8,6 +8,10 @@ namespace sifr {
 
 namespace {
 
+void tell_group(Context& context, const char* text) {
+  if (context.size() > 1) context.communicator().abort(std::string("Engine::initialize: ") + text);
+}
+
 // The group learns of what keeps this rank from starting: the others wait in their first
 // collective.
 std::unique_ptr<detail::EngineState> start(Model* model,
@@ -24,9 +28,13 @@ std::unique_ptr<detail::EngineState> start(Model* model,
     return std::make_unique<detail::EngineState>(model, declare, config, context, std::move(own));
   } catch (const CommError&) {
     throw;
+  } catch (const detail::AgreedFailure& failure) {
+    std::rethrow_exception(failure.error);
   } catch (const std::exception& error) {
-    if (context.size() > 1)
-      context.communicator().abort(std::string("Engine::initialize: ") + error.what());
+    tell_group(context, error.what());
+    throw;
+  } catch (...) {
+    tell_group(context, "an exception that is no std::exception");
     throw;
   }
 }

@@ -85,6 +85,10 @@ void AgreedOrder::adopt() {
     if (occurrence < 255) ++occurrence;
   }
   order_.swap(next_);
+  forget();
+}
+
+void AgreedOrder::forget() {
   std::fill(uses_.begin(), uses_.end(), std::uint8_t{0});
 }
 

@@ -73,6 +73,8 @@ class AgreedOrder {
   /// At the end of a step: the last micro-batch's log becomes the order, without events that no
   /// rank used in the step.
   void adopt();
+  /// At the end of a step that was cut short: the order stays as it was.
+  void forget();
 
  private:
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);

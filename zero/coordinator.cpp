@@ -148,6 +148,11 @@ void Coordinator::close_gradients(int unit) noexcept {
   ++at(unit).noted_closings;
 }
 
+void Coordinator::abandon_gradients(int unit) noexcept {
+  --at(unit).open_gradients;
+  --open_leases_;
+}
+
 void Coordinator::take_effect() {
   for (const LeaseEvent event : noted_) {
     UnitState& state = at(event.unit);
@@ -223,8 +228,8 @@ void Coordinator::abandon_micro_batch() {
     let_go(u);
     at(u) = {};
   }
+  if (parts_.reducer != nullptr) parts_.reducer->drop_pending();
   if (parts_.gradients != nullptr) parts_.gradients->clear();
-  order_.begin();
 }
 
 }  // namespace sifr

@@ -23,8 +23,8 @@ namespace sifr {
 /// Ends of leases are only noted (they come from destructors) and take effect at the next call.
 class Coordinator {
  public:
-  /// `window` is null below stage 3; `is_training` false: only weights leases, no gradients
-  /// (evaluation).
+  /// `window` is null below stage 3, unless in debug mode; `is_training` false: only weights
+  /// leases, no gradients (evaluation).
   struct Parts {
     const WeightStore* store = nullptr;
     GatherWindow* window = nullptr;
@@ -47,6 +47,8 @@ class Coordinator {
   };
   [[nodiscard]] Opened open_gradients(int unit);
   void close_gradients(int unit) noexcept;
+  /// The lease ends without its gradient; what follows is abandon_micro_batch, or the group's end.
+  void abandon_gradients(int unit) noexcept;
 
   [[nodiscard]] int gradient_leases(int unit) const { return at(unit).gradient_leases; }
   /// A unit on which a lease is open, or -1.
@@ -56,7 +58,8 @@ class Coordinator {
   /// Takes effect of what was noted, closes what is unclosed, takes part in what this rank left
   /// out, and waits.
   void end_micro_batch();
-  /// Forgets the micro-batch: no collective is made. For a group of one after an exception.
+  /// Forgets the micro-batch: no collective is made. For a group of one after an exception, when no
+  /// lease is open any more.
   void abandon_micro_batch();
   [[nodiscard]] AgreedOrder& order() noexcept { return order_; }
 

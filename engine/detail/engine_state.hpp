@@ -23,6 +23,11 @@
 
 namespace sifr::detail {
 
+/// What keeps every rank from starting, found by all of them: the group is not aborted for it.
+struct AgreedFailure {
+  std::exception_ptr error;
+};
+
 /// Everything behind an Engine. Lives at one address, which units and leases refer to.
 class EngineState {
  public:
@@ -78,6 +83,8 @@ class EngineState {
   [[nodiscard]] std::vector<Units::Declared> declare(Model* model, const Engine::Declare& declare);
   [[nodiscard]] static Schedule make_lr(const Config& config);
   [[nodiscard]] MemoryPlan agree_on_plan();
+  struct Offer;
+  void compare(const std::vector<Offer>& offers, const MemoryPlan& plan) const;
   void fill_weights();
   void fill_segment(int unit, int segment);
   void publish_weights(WeightStore::Which which);
@@ -99,6 +106,8 @@ class EngineState {
   void refuse(StepReport& report, std::int64_t parameter);
   void notice_unused_units();
   void end_step();
+  void begin_step();
+  void start_over();
   [[nodiscard]] StepReport make_report() const;
   void print(const StepReport& report) const;
   [[nodiscard]] const std::string& parameter_name(std::int64_t index) const;
@@ -132,12 +141,15 @@ class EngineState {
         const std::unique_ptr<EngineState, decltype(leave)> scope(this, leave);
         return f();
       } catch (const std::exception& error) {
-        if (context_.size() > 1 || is_abandoned_)
-          fail_group(std::string("exception in ") + call + ": " + error.what());
+        leave_model(call, error.what());
+        throw;
+      } catch (...) {
+        leave_model(call, "one that is no std::exception");
         throw;
       }
     });
   }
+  void leave_model(const char* call, const char* text);
   void fail_group(const std::string& text) noexcept;
 
   // Export.
@@ -148,6 +160,8 @@ class EngineState {
                         int root,
                         const Buffer& staging,
                         std::exception_ptr& thrown);
+  [[nodiscard]] std::int64_t staging_bytes() const;
+  void tell_of_sink(const std::exception_ptr& thrown, int root);
   [[nodiscard]] View exported_slice(int unit, int segment, ExportAs what) const;
 
   Model* model_;

@@ -16,6 +16,18 @@ constexpr std::int64_t kPiece = 1 << 22;  // elements: 16 MiB in fp32
 constexpr std::size_t index(int value) {
   return static_cast<std::size_t>(value);
 }
+
+// Never empty.
+std::string text_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    return text.empty() ? "an exception without text" : text;
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
 }  // namespace
 
 // This rank's slice of what is exported.
@@ -35,25 +47,41 @@ void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
                  context_.size());
     SIFR_REQUIRE(
         UsageError, context_.rank() != root || sink, "export_weights(): the root needs a sink");
-    const Buffer staging = device_.allocate(kPiece * size_of(DType::kFloat32), Purpose::kStaging);
+    const Buffer staging = device_.allocate(staging_bytes(), Purpose::kStaging);
     std::exception_ptr thrown;
     for (int u = 0; u < layout_.unit_count(); ++u) {
       for (const ParameterLayout& parameter : layout_.unit(u).parameters) {
         export_parameter(parameter, u, sink, what, root, staging, thrown);
       }
     }
-    // A sink that threw has ended nothing: all pieces were offered to the collectives, and all
-    // ranks learn of it here.
-    std::uint8_t failed = thrown ? 1 : 0;
-    std::vector<std::uint8_t> all(index(context_.size()));
-    communicator_.exchange(
-        std::as_bytes(std::span(&failed, 1)), std::as_writable_bytes(std::span(all)), {"export"});
-    if (thrown) std::rethrow_exception(thrown);
-    SIFR_REQUIRE(UsageError,
-                 all[index(root)] == 0,
-                 "export_weights(): the sink on rank {} threw an exception",
-                 root);
+    tell_of_sink(thrown, root);
   });
+}
+
+std::int64_t EngineState::staging_bytes() const {
+  std::int64_t largest = 0;
+  for (const UnitLayout& unit : layout_.units()) {
+    for (const ParameterLayout& parameter : unit.parameters)
+      largest = std::max(largest, parameter.spec.count);
+  }
+  return std::min(largest, kPiece) * size_of(DType::kFloat32);
+}
+
+// A sink that threw has ended nothing: all pieces were offered to the collectives, and all ranks
+// learn of it here.
+void EngineState::tell_of_sink(const std::exception_ptr& thrown, int root) {
+  using Text = std::array<char, 256>;
+  Text mine = {};
+  if (thrown) fmt::format_to_n(mine.data(), mine.size() - 1, "{}", text_of(thrown));
+  std::vector<Text> all(index(context_.size()));
+  communicator_.exchange(
+      std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)), {"export"});
+  if (thrown) std::rethrow_exception(thrown);
+  SIFR_REQUIRE(UsageError,
+               all[index(root)][0] == '\0',
+               "export_weights(): the sink on rank {} threw: {}",
+               root,
+               all[index(root)].data());
 }
 
 // Pieces lie within one rank's slice: its owner broadcasts them.

@@ -81,6 +81,7 @@ void EngineState::close_gradients(Unit unit) noexcept {
 
 void EngineState::abandon_gradients(Unit unit) noexcept {
   is_abandoned_ = true;
+  training_.abandon_gradients(unit.index());
   if (is_in_model_)
     return;  // the call that is being left tells the group, with the exception's text
   fail_group(

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -116,10 +117,13 @@ std::vector<UnitSpec> make_unit_specs(const std::vector<Units::Declared>& declar
   return specs;
 }
 
-void require_fit(const MemoryPlan& plan, const MemoryTable& held) {
-  if (!held.limits.device) return;
+std::int64_t missing_bytes(const MemoryPlan& plan, const MemoryTable& held) {
+  if (!held.limits.device) return 0;
   const std::int64_t free = *held.limits.device - held.total(Tier::kDevice).now;
-  if (plan.total() <= free) return;
+  return std::max<std::int64_t>(0, plan.total() - free);
+}
+
+void throw_no_room(const MemoryPlan& plan, const MemoryTable& held) {
   MemoryTable table = held;
   auto& rows = table.rows[static_cast<std::size_t>(Tier::kDevice)];
   for (const Purpose purpose : kPlanned)
@@ -133,8 +137,8 @@ void require_fit(const MemoryPlan& plan, const MemoryTable& held) {
                                 "limit of {} are free: use a "
                                 "higher zero_optimization.stage, more ranks, or raise the limit",
                                 plan.total(),
-                                free,
-                                *held.limits.device),
+                                plan.total() - missing_bytes(plan, held),
+                                held.limits.device.value_or(0)),
                     table);
 }
 

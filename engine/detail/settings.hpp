@@ -19,9 +19,10 @@ namespace sifr::detail {
 /// Checks names, shapes and counts. Throws UsageError.
 [[nodiscard]] std::vector<UnitSpec> make_unit_specs(const std::vector<Units::Declared>& declared,
                                                     DType compute_dtype);
-/// Throws OutOfMemory, with held and planned bytes as its table, if the device limit leaves too
-/// little for the plan.
-void require_fit(const MemoryPlan& plan, const MemoryTable& held);
+/// By how many bytes the plan exceeds what the device limit leaves; 0: it fits.
+[[nodiscard]] std::int64_t missing_bytes(const MemoryPlan& plan, const MemoryTable& held);
+/// Throws OutOfMemory with held and planned bytes as its table.
+[[noreturn]] void throw_no_room(const MemoryPlan& plan, const MemoryTable& held);
 /// One screen: effective config, the plan by purpose and its sum, the group.
 [[nodiscard]] std::string start_screen(const Config& config,
                                        const Layout& layout,

@@ -53,8 +53,11 @@ StepReport EngineState::step(const StepOptions& options) {
     ++micro_in_step_;
     StepReport report = make_report();
     report.lr = options.lr.value_or(lr());
-    if (is_boundary_step) reach_boundary(report);
-    training_.begin_micro_batch();
+    if (is_boundary_step) {
+      reach_boundary(report);
+    } else {
+      training_.begin_micro_batch();
+    }
     return report;
   });
 }
@@ -159,7 +162,6 @@ void EngineState::refuse(StepReport& report, std::int64_t parameter) {
   const std::string text = fmt::format(
       "step {}: the gradient of '{}' is not finite", report.step, parameter_name(parameter));
   if (!skips_non_finite()) {
-    training_.begin_micro_batch();
     throw NumericsError(
         text +
         ": weights are untouched; lower the learning rate, check the data, or set \"sifr\": "
@@ -193,12 +195,17 @@ void EngineState::notice_unused_units() {
         "no rank leased gradients of unit '{}' in step {}: its parameters are updated with zero "
         "gradients",
         layout_.unit(u).name,
-        steps_);
+        steps_ + 1);
   }
 }
 
 void EngineState::end_step() {
   training_.order().adopt();
+  begin_step();
+}
+
+void EngineState::begin_step() {
+  training_.begin_micro_batch();
   reducer_.begin_step();
   step_loss_ = ExactSum();
   step_weight_ = ExactSum();
@@ -222,19 +229,26 @@ void EngineState::print(const StepReport& report) const {
 }
 
 void EngineState::drop_gradients() {
-  if (is_abandoned_ && context_.size() == 1) {
-    training_.abandon_micro_batch();
-    failure_ = nullptr;
-    is_abandoned_ = false;
-  }
+  if (is_abandoned_ && context_.size() == 1) return start_over();
   guarded([&] {
     require_ready_for("drop_gradients()");
     training_.end_micro_batch();
     roll_call_.meet("drop_gradients()", {}, training_.order());
-    end_step();
+    training_.order().forget();
     last_loss_.reset();
-    training_.begin_micro_batch();
+    begin_step();
   });
+}
+
+// A group of one after an exception: nothing is owed to other ranks.
+void EngineState::start_over() {
+  require_ready_for("drop_gradients()");
+  training_.abandon_micro_batch();
+  training_.order().forget();
+  failure_ = nullptr;
+  is_abandoned_ = false;
+  last_loss_.reset();
+  begin_step();
 }
 
 void EngineState::synchronize() {
