@@ -22,7 +22,9 @@ void log(const Log& sink,
          Level level,
          fmt::format_string<Args...> format,
          Args&&... args) {
-  write_log(sink, rank, room, level, fmt::format(format, std::forward<Args>(args)...));
+  fmt::memory_buffer text;  // a line of usual length allocates nothing
+  fmt::format_to(fmt::appender(text), format, std::forward<Args>(args)...);
+  write_log(sink, rank, room, level, {text.data(), text.size()});
 }
 
 }  // namespace sifr::detail
