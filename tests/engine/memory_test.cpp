@@ -1,0 +1,241 @@
+#include "tests/engine/odd_model.hpp"
+#include "tests/engine/small_engine.hpp"
+#include "tests/support/count_allocations.hpp"
+#include "zero/memory_plan.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <malloc.h>
+#include <optional>
+
+namespace sifr::test {
+namespace {
+
+// The plan is of options that no user sets; here it is made from what the configuration says.
+MemoryPlan plan_of(const Config& config, int ranks) {
+  const DType compute = config.bf16.enabled ? DType::kBFloat16 : DType::kFloat32;
+  std::vector<UnitSpec> units;
+  for (const OddUnit& odd : OddModel::units()) {
+    UnitSpec unit{.name = odd.name, .parameters = {}, .gradient_leases = odd.gradient_leases};
+    for (const OddParameter& parameter : odd.parameters) {
+      const DType dtype = parameter.keep_fp32 ? DType::kFloat32 : compute;
+      unit.parameters.push_back({.name = parameter.name,
+                                 .shape = {parameter.count},
+                                 .count = parameter.count,
+                                 .weights = dtype,
+                                 .gradients = dtype,
+                                 .trainable = parameter.trainable});
+    }
+    units.push_back(std::move(unit));
+  }
+  const ZeroConfig& zero = config.zero_optimization;
+  const ZeroOptions options{.stage = static_cast<int>(zero.stage),
+                            .reduce_at_boundary = config.sifr.reduce_at == ReduceAt::kBoundary,
+                            .poison = config.sifr.debug,
+                            .persistence = zero.stage3_param_persistence_threshold,
+                            .max_live = zero.stage3_max_live_parameters};
+  return make_memory_plan(Layout(units, ranks), options);
+}
+
+void check_account(const SmallConfig& small, int ranks) {
+  auto contexts = quiet_contexts(ranks);
+  run_ranks(contexts, [&](Context& context) {
+    OddModel model;
+    const Config config = make_config(small);
+    const MemoryPlan plan = plan_of(config, context.size());
+    auto engine = Engine::initialize(model, config, {.context = &context});
+    const auto is_as_planned = [&] {
+      const MemoryTable table = engine.memory();
+      SIFR_CHECK_RANK(table.total(Tier::kDevice).now == plan.total());
+      SIFR_CHECK_RANK(table.total(Tier::kDevice).peak == plan.total());
+      SIFR_CHECK_RANK(table.total(Tier::kHost).now == 0);
+      for (const Purpose purpose : {Purpose::kWeights,
+                                    Purpose::kGradients,
+                                    Purpose::kOptimizer,
+                                    Purpose::kWindow,
+                                    Purpose::kBucket,
+                                    Purpose::kActivation,
+                                    Purpose::kStaging})
+        SIFR_CHECK_RANK(table.row(Tier::kDevice, purpose).now == plan.of(purpose));
+    };
+    is_as_planned();
+    for (std::int64_t step = 0; step < 3; ++step) {
+      model.run(engine, {context.rank(), step, 1});
+      engine.step();
+      is_as_planned();
+    }
+  });
+}
+
+TEST_CASE("the account equals the plan to the byte, before and after training",
+          "[engine][MEM01][MEM03][MEM04]") {
+  const int stage = GENERATE(0, 1, 2, 3);
+  const int ranks = GENERATE(1, 2, 3);
+  const bool is_bf16 = GENERATE(false, true);
+  const std::string zero = GENERATE("", R"("stage3_max_live_parameters": 1000,)");
+  check_account({.stage = stage, .is_bf16 = is_bf16, .zero = zero}, ranks);
+}
+
+TEST_CASE("the account equals the plan in debug mode and with local accumulators", "[engine]") {
+  const std::string sifr = GENERATE(R"("debug": true,)", R"("reduce_at": "boundary",)");
+  check_account({.stage = GENERATE(0, 1), .sifr = sifr}, 2);
+}
+
+TEST_CASE("the trainer's own memory is in the account while it lives", "[engine]") {
+  auto contexts = quiet_contexts(1);
+  SmallModel model;
+  auto engine = Engine::initialize(model, make_config({}), {.context = &contexts.front()});
+  const std::int64_t before = engine.memory().total(Tier::kDevice).now;
+  {
+    const Buffer own = engine.allocate(1000);
+    const Charge charge = engine.charge(500, Purpose::kStaging);
+    CHECK(own.bytes() == 1000);
+    CHECK(engine.memory().row(Tier::kDevice, Purpose::kActivation).now == 1000);
+    CHECK(engine.memory().total(Tier::kDevice).now == before + 1500);
+  }
+  CHECK(engine.memory().total(Tier::kDevice).now == before);
+  CHECK(engine.memory().total(Tier::kDevice).peak == before + 1500);
+}
+
+TEST_CASE("a limit that the plan exceeds is an OutOfMemory at start, and costs nothing else",
+          "[engine][MEM09]") {
+  const int stage = GENERATE(0, 1, 2, 3);
+  const int ranks = GENERATE(1, 3);
+  constexpr std::int64_t kLimit = 1 << 20;
+  auto contexts = quiet_contexts(ranks, {.device = kLimit});
+  const auto start = [&](Context& context, std::int64_t count) {
+    SmallModel model({{"a", count}});
+    auto engine = Engine::initialize(model, make_config({.stage = stage}), {.context = &context});
+    model.run(engine, 1);
+    SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);
+  };
+  run_ranks(contexts, [&](Context& context) {
+    try {
+      start(context, 1'000'000);
+    } catch (const OutOfMemory& error) {
+      const std::string text = error.what();
+      SIFR_CHECK_RANK(text.find("the plan needs ") == 0);
+      SIFR_CHECK_RANK(text.find("limit of 1048576") != std::string::npos);
+      SIFR_CHECK_RANK(text.find("weights") != std::string::npos);
+      SIFR_CHECK_RANK(error.table().row(Tier::kDevice, Purpose::kOptimizer).now > 0);
+      SIFR_CHECK_RANK(error.table().total(Tier::kDevice).now > kLimit);
+      SIFR_CHECK_RANK(context.device().account().table().total(Tier::kDevice).now == 0);
+      return start(context, 1000);
+    }
+    throw std::runtime_error("no OutOfMemory");
+  });
+}
+
+TEST_CASE("room that is missing on one rank stops all, and the others hear which",
+          "[engine][MEM09]") {
+  auto contexts = quiet_contexts(3, {.device = 1 << 20});
+  run_ranks(contexts, [](Context& context) {
+    std::optional<Charge> of_another;
+    if (context.rank() == 1)
+      of_another = context.device().account().charge(1'000'000, Purpose::kActivation);
+    SmallModel model({{"a", 10'000}});
+    const auto start = [&] {
+      static_cast<void>(
+          Engine::initialize(model, make_config({.stage = 3}), {.context = &context}));
+    };
+    const std::string error = error_of(start);
+    SIFR_CHECK_RANK(error.starts_with("OutOfMemory: the plan needs "));
+    const bool is_told = error.find("more than rank 1 has") != std::string::npos;
+    SIFR_CHECK_RANK(is_told == (context.rank() != 1));
+    of_another.reset();
+    start();
+  });
+}
+
+TEST_CASE("open leases that fill the window are named at once", "[engine]") {
+  SmallConfig config{.stage = 3, .overlap = GENERATE(false, true)};
+  config.zero = R"("stage3_max_live_parameters": 0, "stage3_param_persistence_threshold": 0,)";
+  const auto body = [](Engine& engine, SmallModel& model) {
+    {
+      const Weights a = engine.weights(model.unit("a"));
+      const Weights b = engine.weights(model.unit("b"));
+      const Weights c = engine.weights(model.unit("c"));
+      const std::string error =
+          error_of([&] { static_cast<void>(engine.weights(model.unit("d"))); });
+      SIFR_CHECK_RANK(error.starts_with("OutOfMemory: the gather window of "));
+      SIFR_CHECK_RANK(error.find("no room for unit 'd'") != std::string::npos);
+      SIFR_CHECK_RANK(error.find("leases on 'a', 'b', 'c' are open") != std::string::npos);
+    }
+    engine.drop_gradients();
+    for (int step = 0; step < 2; ++step) {
+      model.run(engine, 1);
+      SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);
+    }
+  };
+  for (const std::string& error :
+       errors_of_ranks(2, config, body, SmallModel({{"a"}, {"b"}, {"c"}, {"d"}})))
+    CHECK(error == "");
+}
+
+TEST_CASE("open gradients that fill the ring are named at once", "[engine]") {
+  const SmallConfig config{.stage = GENERATE(2, 3), .overlap = GENERATE(false, true)};
+  const auto body = [](Engine& engine, SmallModel& model) {
+    {
+      const Gradients d = engine.gradients(model.unit("d"));
+      const Gradients c = engine.gradients(model.unit("c"));
+      const std::string error =
+          error_of([&] { static_cast<void>(engine.gradients(model.unit("b"))); });
+      SIFR_CHECK_RANK(error.starts_with("OutOfMemory: the gradient ring of "));
+      SIFR_CHECK_RANK(error.find("no room for unit 'b'") != std::string::npos);
+      SIFR_CHECK_RANK(error.find("gradients of 'd', 'c' are open") != std::string::npos);
+    }
+    engine.drop_gradients();
+    for (int step = 0; step < 2; ++step) {
+      model.run(engine, 1);
+      SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);
+    }
+  };
+  for (const std::string& error :
+       errors_of_ranks(2, config, body, SmallModel({{"a"}, {"b"}, {"c"}, {"d"}})))
+    CHECK(error == "");
+}
+
+std::ptrdiff_t entries(const char* folder) {
+  return std::distance(std::filesystem::directory_iterator(folder),
+                       std::filesystem::directory_iterator());
+}
+
+TEST_CASE("fifty engines that come and go leave nothing behind", "[engine][MEM05]") {
+  const auto cycle = [](int stage, int ranks) {
+    auto contexts = quiet_contexts(ranks);
+    run_ranks(contexts, [&](Context& context) {
+      SmallModel model({{"a", 50'000}, {"b", 50'000}, {"tied", 20'000, 2}});
+      auto engine = Engine::initialize(
+          model, make_config({.stage = stage, .overlap = true}), {.context = &context});
+      for (int step = 0; step < 2; ++step) {
+        model.run(engine, 1);
+        engine.step();
+      }
+      static_cast<void>(masters(engine, "a.weight"));
+    });
+  };
+  std::int64_t resident = 0;
+  std::ptrdiff_t descriptors = 0;
+  std::ptrdiff_t threads = 0;
+  for (int i = 0; i < 55; ++i) {
+    cycle(i % 4, 1 + i / 4 % 2);
+    malloc_trim(0);
+    if (i == 15) {
+      resident = resident_bytes();
+      descriptors = entries("/proc/self/fd");
+      threads = entries("/proc/self/task");
+    }
+  }
+  CHECK(entries("/proc/self/fd") == descriptors);
+  CHECK(entries("/proc/self/task") == threads);
+  if (!can_count_allocations()) {
+    std::cout << "a sanitizer keeps freed memory: growth of the resident set is not looked at\n";
+    return;
+  }
+  CHECK(resident_bytes() - resident < 1 << 20);
+}
+
+}  // namespace
+}  // namespace sifr::test

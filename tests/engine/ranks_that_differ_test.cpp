@@ -1,0 +1,212 @@
+// Three ranks of which one does something else: it works where the rules allow it, and is an error
+// on every rank that names what differs where they do not; never a hang.
+#include "tests/engine/small_engine.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+
+using Catch::Contains;
+using Catch::StartsWith;
+
+namespace sifr::test {
+namespace {
+
+constexpr int kRanks = 3;
+
+SmallConfig any_config() {
+  const int stage = GENERATE(0, 1, 2, 3);
+  const bool overlap = GENERATE(false, true);
+  const std::string zero = GENERATE("", R"("reduce_bucket_size": 300,
+    "stage3_prefetch_bucket_size": 0, "stage3_max_live_parameters": 0, "stage3_param_persistence_threshold": 0,)");
+  return {.stage = stage, .overlap = overlap, .zero = zero};
+}
+
+// A CommError on every rank that names both units and rank 1 beside another.
+void check_parted(const std::vector<std::string>& errors,
+                  const std::string& unit,
+                  const std::string& other) {
+  for (const std::string& error : errors) {
+    INFO(error);
+    CHECK_THAT(error, StartsWith("CommError: "));
+    CHECK_THAT(error, Contains(unit) && Contains(other));
+    CHECK_THAT(error, Contains("rank 0") && Contains("rank 1"));
+  }
+}
+
+void step_thrice(Engine& engine, const std::function<void()>& micro_batch) {
+  for (int step = 0; step < 3; ++step) {
+    micro_batch();
+    engine.step();
+  }
+}
+
+TEST_CASE("a rank that reads units in another order ends the group", "[engine]") {
+  const auto body = [](Engine& engine, SmallModel& model) {
+    step_thrice(engine, [&] {
+      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("c")));
+      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("b")));
+      model.run(engine, 1);
+    });
+  };
+  const SmallConfig config = any_config();
+  for (const std::string& error : errors_of_ranks(kRanks, config, body)) {
+    INFO(error);
+    CHECK_THAT(error, StartsWith("CommError: ") && Contains("rank 0") && Contains("rank 1"));
+  }
+}
+
+TEST_CASE("a rank that swaps two equal units ends the group, which hears both names", "[engine]") {
+  const auto body = [](Engine& engine, SmallModel& model) {
+    step_thrice(engine, [&] {
+      model.read(engine);
+      model.add(engine, "c", 1);
+      model.add(engine, engine.rank() == 1 ? "a" : "b", 1);
+      model.add(engine, engine.rank() == 1 ? "b" : "a", 1);
+    });
+  };
+  check_parted(errors_of_ranks(kRanks, any_config(), body), "b", "a");
+}
+
+TEST_CASE("a rank that leases a unit once more ends the group", "[engine]") {
+  const auto body = [](Engine& engine, SmallModel& model) {
+    step_thrice(engine, [&] {
+      model.run(engine, 1);
+      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("b")));
+    });
+  };
+  for (const std::string& error : errors_of_ranks(kRanks, any_config(), body)) {
+    INFO(error);
+    CHECK_THAT(error, StartsWith("CommError: ") && Contains("b"));
+    CHECK_THAT(error, Contains("rank 0") && Contains("rank 1"));
+  }
+}
+
+// masters of unit b after three steps in which rank 1 does `on_rank_one`.
+std::string trained(const SmallConfig& config,
+                    const std::function<void(Engine&, SmallModel&)>& on_rank_one,
+                    double weight_of_rank_one = 1) {
+  return on_ranks(kRanks, config, [&](Engine& engine, SmallModel& model) {
+    for (int step = 0; step < 3; ++step) {
+      if (engine.rank() == 1) {
+        on_rank_one(engine, model);
+      } else {
+        model.run(engine, 0.25F * static_cast<float>(engine.rank() + 1));
+      }
+      engine.step({.weight = engine.rank() == 1 ? weight_of_rank_one : 1});
+    }
+    return engine.weights_hash();
+  });
+}
+
+TEST_CASE("a unit that a rank leaves out counts as zeros there", "[engine][GRD10][PAR11]") {
+  const SmallConfig config = any_config();
+  const std::string zeros = trained(config, [](Engine& engine, SmallModel& model) {
+    model.add(engine, "c", 3);
+    model.add(engine, "b", 0);
+    model.add(engine, "a", 2);
+  });
+  CHECK(trained(config, [](Engine& engine, SmallModel& model) {
+          model.add(engine, "c", 3);
+          model.add(engine, "a", 2);
+        }) == zeros);
+}
+
+TEST_CASE("a rank without data takes part with weight 0", "[engine][COM06][GRD16]") {
+  const SmallConfig config = any_config();
+  const auto nothing = [](Engine&, SmallModel&) {};
+  const std::string zeros = trained(
+      config, [](Engine& engine, SmallModel& model) { model.run(engine, 0); }, 0);
+  CHECK(trained(config, nothing, 0) == zeros);
+  CHECK(trained(config, nothing, 1) != zeros);
+}
+
+TEST_CASE("a rank that has fewer batches and leaves is named to the others", "[engine][COM06]") {
+  const auto body = [](Engine& engine, SmallModel& model) {
+    for (int step = 0; step < (engine.rank() == 1 ? 2 : 4); ++step) {
+      model.run(engine, 1);
+      engine.step();
+    }
+  };
+  const auto errors = errors_of_ranks(kRanks, any_config(), body);
+  CHECK(errors[1].empty());
+  for (const int rank : {0, 2}) {
+    INFO(errors[static_cast<std::size_t>(rank)]);
+    CHECK_THAT(errors[static_cast<std::size_t>(rank)],
+               StartsWith("CommError: ") && Contains("rank 1"));
+  }
+}
+
+TEST_CASE("a rank that has one micro-batch fewer and goes on is told where it stands",
+          "[engine][COM06]") {
+  const auto body = [](Engine& engine, SmallModel& model) {
+    for (int step = 0; step < (engine.rank() == 1 ? 2 : 3); ++step) {
+      model.run(engine, 1);
+      engine.step();
+    }
+    static_cast<void>(engine.weights_hash());
+  };
+  for (const std::string& error : errors_of_ranks(kRanks, any_config(), body)) {
+    INFO(error);
+    CHECK_THAT(error, StartsWith("CommError: ") && Contains("rank 0") && Contains("rank 1"));
+  }
+}
+
+TEST_CASE("boundary and lr must agree over ranks", "[engine]") {
+  const SmallConfig config = any_config();
+  const auto with = [&](const std::function<StepOptions(int rank)>& options) {
+    return errors_of_ranks(kRanks, config, [&](Engine& engine, SmallModel& model) {
+      model.run(engine, 1);
+      engine.step(options(engine.rank()));
+    });
+  };
+  for (const std::string& error :
+       with([](int rank) { return StepOptions{.boundary = rank != 2}; })) {
+    CHECK(error == "UsageError: step(): boundary is true on rank 0 and false on rank 2");
+  }
+  for (const std::string& error :
+       with([](int rank) { return StepOptions{.lr = rank == 1 ? 2 : 3}; })) {
+    CHECK(error == "UsageError: step(): lr is 3 on rank 0 and 2 on rank 1");
+  }
+}
+
+TEST_CASE("an engine of a group that has failed says the same at every call", "[engine]") {
+  const auto body = [](Engine& engine, SmallModel& model) {
+    model.run(engine, 1);
+    const std::string first = error_of([&] { engine.step({.boundary = engine.rank() != 2}); });
+    SIFR_CHECK_RANK(!first.empty());
+    SIFR_CHECK_RANK(error_of([&] { engine.step(); }) == first);
+    SIFR_CHECK_RANK(error_of([&] { static_cast<void>(engine.weights(model.unit("a"))); }) == first);
+    SIFR_CHECK_RANK(error_of([&] { engine.drop_gradients(); }) == first);
+    SIFR_CHECK_RANK(error_of([&] { static_cast<void>(engine.evaluate()); }) == first);
+  };
+  for (const std::string& error : errors_of_ranks(kRanks, any_config(), body))
+    CHECK(error == "");
+}
+
+TEST_CASE("ranks that declare other models or read other files do not start", "[engine]") {
+  const int stage = GENERATE(0, 3);
+  auto contexts = quiet_contexts(kRanks);
+  const auto start = [&](const std::string& unit_of_rank_two, double clip_of_rank_two) {
+    std::vector<std::string> texts;
+    const auto one = [&](int rank) {
+      Context& context = contexts[static_cast<std::size_t>(rank)];
+      SmallModel model({{rank == 2 ? unit_of_rank_two : "a"}});
+      const Config config = make_config({.stage = stage, .clip = rank == 2 ? clip_of_rank_two : 1});
+      static_cast<void>(Engine::initialize(model, config, {.context = &context}));
+    };
+    for (const RankError& error : collect_rank_errors(kRanks, one))
+      texts.push_back(describe(error.error));
+    return texts;
+  };
+  const std::vector<std::string> models(kRanks,
+                                        "UsageError: ranks 0 and 2 declare different models");
+  const std::vector<std::string> files(kRanks,
+                                       "UsageError: ranks 0 and 2 have different configurations");
+  CHECK(start("d", 1) == models);
+  CHECK(start("a", 0.5) == files);
+  CHECK(start("a", 1).empty());  // all agreed that it failed, so the Contexts serve another start
+}
+
+}  // namespace
+}  // namespace sifr::test
