@@ -6,9 +6,10 @@ cd "$(dirname "$0")/.."
 usage() {
   cat <<'END'
 usage: bash tests/run.sh [--fast] [--label NAME] [--oracles]
-  (nothing)     the whole suite: format, clang-tidy on clang 14, release, ASan with UBSan, TSan, fuzzers, packages
+  (nothing)     the whole suite: format, clang-tidy on clang 14, release, ASan with UBSan, TSan, fuzzers, packages,
+                mutations
   --fast        the daily loop: the release build and its tests without the label slow
-  --label NAME  the release build and the tests of one label: a room (device, comm, …), layers, package, slow, …
+  --label NAME  the release build and the tests of one label: a room (device, comm, …), layers, package, mutations, …
   --oracles     first install PyTorch and transformers (5 GB, once) into ${XDG_CACHE_HOME:-~/.cache}/sifr;
                 without them their tests print [skipped]
 END
