@@ -3,6 +3,7 @@
 #include "device/device.hpp"
 #include "device/kernels.hpp"
 #include "tests/engine/odd_model.hpp"
+#include "tests/matrix/carry_out.hpp"
 #include "tests/support/covering.hpp"
 
 #include <catch2/catch.hpp>
@@ -16,17 +17,9 @@
 namespace sifr::test {
 namespace {
 
-std::string text_of(const Figures& figures) {
-  return fmt::format("{} -> {}\n  losses {:a}\n  gradient norms {:a}",
-                     figures.start,
-                     figures.end,
-                     fmt::join(figures.losses, " "),
-                     fmt::join(figures.gradient_norms, " "));
-}
-
 /// The figures mean something: the training moves, stays finite, is clipped in some steps only.
 void check_sanity(const Figures& figures, const std::string& text) {
-  INFO(text << "\n" << text_of(figures));
+  INFO(text << "\n" << to_text(figures));
   CHECK(figures.start != figures.end);
   const auto is_finite = [](double value) { return std::isfinite(value); };
   CHECK(std::all_of(figures.losses.begin(), figures.losses.end(), is_finite));
@@ -44,7 +37,7 @@ class Comparison {
 
   void run(const std::string& settings) {
     const std::string text = numbers_.text() + " " + settings;
-    const Figures figures = train_in_threads(parse_training(text));
+    const Figures figures = carry_out(text);
     if (!first_) {
       first_ = figures;
       first_text_ = settings;
@@ -53,8 +46,8 @@ class Comparison {
     }
     if (figures == *first_) return;
     FAIL_CHECK("[red] the runs differ:\n"
-               << text << "\n  " << text_of(figures) << "\n"
-               << first_text_ << "\n  " << text_of(*first_));
+               << text << "\n  " << to_text(figures) << "\n"
+               << first_text_ << "\n  " << to_text(*first_));
   }
 
  private:
@@ -63,7 +56,7 @@ class Comparison {
     reference.losses = figures.losses;  // the odd model has none
     if (figures == reference) return;
     FAIL_CHECK("[red] the reference differs:\n"
-               << text << "\n  " << text_of(figures) << "\nreference\n  " << text_of(reference));
+               << text << "\n  " << to_text(figures) << "\nreference\n  " << to_text(reference));
   }
 
   NumberClass numbers_;
@@ -80,7 +73,8 @@ std::vector<Axis> axes_of(const NumberClass& numbers) {
                             {"prefetch", {"none", "some", "huge"}},
                             {"window", {"none", "some", "all"}},
                             {"overlap", {"on", "off"}},
-                            {"pinned", {"no", "yes"}}};
+                            {"pinned", {"no", "yes"}},
+                            {"ranks_are", {"threads", "processes"}}};
   if (numbers.model != "odd") axes.push_back({"recompute", {"no", "yes"}});
   return axes;
 }

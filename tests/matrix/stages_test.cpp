@@ -1,4 +1,5 @@
 // The matrix in small: three ranks, three micro-batches a step, every stage.
+#include "tests/matrix/carry_out.hpp"
 #include "tests/matrix/same_bits.hpp"
 
 #include <catch2/catch.hpp>
@@ -32,9 +33,7 @@ TEST_CASE("every stage trains an untied Llama to the same bits in bf16", "[matri
 TEST_CASE("fp32 and bf16 come to different weights, and so do other ranks and micro-batches",
           "[matrix]") {
   const std::string model = GENERATE("odd", "tied", "untied");
-  const auto end_of = [&](const NumberClass& numbers) {
-    return train_in_threads(parse_training(numbers.text())).end;
-  };
+  const auto end_of = [&](const NumberClass& numbers) { return carry_out(numbers.text()).end; };
   const std::string fp32 = end_of({.model = model});
   CHECK(fp32 != end_of({.model = model, .dtype = "bf16"}));
   CHECK(fp32 != end_of({.model = model, .ranks = 2}));

@@ -4,7 +4,6 @@
 #include "examples/llama/llama_model.hpp"
 #include "sifr.hpp"
 #include "tests/engine/odd_model.hpp"
-#include "tests/support/run_ranks.hpp"
 
 #include <fmt/format.h>
 
@@ -125,7 +124,9 @@ Training parse_training(std::string_view text) {
       {"window", [&](const std::string& value) { training.window = value; }},
       {"overlap", [&](const std::string& value) { training.overlap = value == "on"; }},
       {"recompute", [&](const std::string& value) { training.recompute = value == "yes"; }},
-      {"pinned", [&](const std::string& value) { training.is_pinned = value == "yes"; }}};
+      {"pinned", [&](const std::string& value) { training.is_pinned = value == "yes"; }},
+      {"ranks_are",
+       [&](const std::string& value) { training.are_processes = value == "processes"; }}};
   std::istringstream words{std::string(text)};
   for (std::string word; words >> word;) {
     const std::size_t equals = word.find('=');
@@ -155,17 +156,12 @@ Figures train(const Training& training, Context& context) {
   return figures;
 }
 
-Figures train_in_threads(const Training& training) {
-  auto contexts = Context::threads(
-      training.ranks, {.log = [](Level, std::string_view) {}, .bind_cores = training.is_pinned});
-  std::vector<Figures> figures(contexts.size());
-  run_ranks(contexts, [&](Context& context) {
-    figures[static_cast<std::size_t>(context.rank())] = train(training, context);
-  });
-  for (const Figures& of_rank : figures) {
-    if (of_rank != figures.front()) throw std::runtime_error("the ranks report different figures");
-  }
-  return figures.front();
+std::string to_text(const Figures& figures) {
+  return fmt::format("{} {}\n  losses {:a}\n  gradient norms {:a}\n",
+                     figures.start,
+                     figures.end,
+                     fmt::join(figures.losses, " "),
+                     fmt::join(figures.gradient_norms, " "));
 }
 
 }  // namespace sifr::test

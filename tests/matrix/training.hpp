@@ -29,11 +29,12 @@ struct Training {
   bool overlap = false;
   bool recompute = false;
   bool is_pinned = false;
+  bool are_processes = false;  // the ranks, instead of threads
 };
 
 /// Reads "model=odd dtype=bf16 ranks=3 accumulation=3 reduce_at=boundary stage=1 bucket=tiny
-/// prefetch=some window=none overlap=on recompute=no pinned=yes"; what is left out keeps its
-/// default. Throws std::invalid_argument for an unknown key.
+/// prefetch=some window=none overlap=on recompute=no pinned=yes ranks_are=processes"; what is
+/// left out keeps its default. Throws std::invalid_argument for an unknown key.
 [[nodiscard]] Training parse_training(std::string_view text);
 
 /// What must agree to the bit between trainings whose numbers depend on the same.
@@ -45,9 +46,9 @@ struct Figures {
   friend bool operator==(const Figures&, const Figures&) = default;
 };
 
+[[nodiscard]] std::string to_text(const Figures& figures);
+
 /// One rank's part of the training. Collective.
 [[nodiscard]] Figures train(const Training& training, Context& context);
-/// The whole training, its ranks as threads of this process; throws unless all ranks agree.
-[[nodiscard]] Figures train_in_threads(const Training& training);
 
 }  // namespace sifr::test
