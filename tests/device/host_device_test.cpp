@@ -39,6 +39,18 @@ TEST_CASE("host memory is resident from the start", "[device]") {
   CHECK(resident_bytes() - before >= (60 << 20));
 }
 
+TEST_CASE("large buffers of one size do not lie a power of two apart", "[device]") {
+  const auto device = make_host_device({});
+  std::vector<Buffer> buffers;
+  std::vector<std::uintptr_t> places;  // within a huge page
+  for (int i = 0; i < 4; ++i) {
+    buffers.push_back(device->allocate(4 << 20, Purpose::kOptimizer));
+    places.push_back(reinterpret_cast<std::uintptr_t>(buffers.back().data()) % (2 << 20));
+  }
+  std::sort(places.begin(), places.end());
+  CHECK(std::adjacent_find(places.begin(), places.end()) == places.end());
+}
+
 TEST_CASE("0 bytes are an ordinary size", "[device]") {
   const auto device = make_host_device({});
   const Buffer buffer = device->allocate(0, Purpose::kWeights);
