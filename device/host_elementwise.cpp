@@ -1,6 +1,7 @@
 #include "device/detail/element_loops.hpp"
 #include "device/detail/float_environment.hpp"
 #include "device/detail/host_loops.hpp"
+#include "device/detail/sum_loops.hpp"
 
 #include <cstring>
 

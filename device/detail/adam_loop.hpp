@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../kernels.hpp"
 #include "./element_loops.hpp"
 
 #include <cmath>

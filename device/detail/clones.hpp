@@ -28,3 +28,10 @@
 /// The arithmetic of a loop or of one element: inlined into every copy, never linked against a
 /// user's build of it.
 #define SIFR_INLINE SIFR_HOST_DEVICE static inline __attribute__((always_inline))
+
+/// Before a loop: its iterations do not depend on one another, though its pointers may be equal.
+#ifdef __clang__
+#define SIFR_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define SIFR_INDEPENDENT _Pragma("GCC ivdep")
+#endif

@@ -3,6 +3,7 @@
 #include "device/detail/adam_loop.hpp"
 #include "device/detail/element_loops.hpp"
 #include "device/detail/quantum_loops.hpp"
+#include "device/detail/sum_loops.hpp"
 
 // The loops are inlined into a function for each level, as SIFR_CLONES does it.
 #define SIFR_VARIANT(level, attribute)                                                 \
