@@ -2,7 +2,7 @@
 //
 // The roof is the best of three probes that update 1, 3 and 4 arrays in place, on the same threads
 // and huge pages. Every round runs each row once, so that a noisy moment meets all of them; a row's
-// figure is the median of its rounds, its ratio the median of (its speed / the roof) within the
+// figure is the median of its rounds, its ratio the median of (its speed / the roof's) within the
 // rounds.
 
 #include "device/detail/clones.hpp"
@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -25,7 +27,7 @@ using sifr::DType;
 using sifr::View;
 
 struct Options {
-  std::int64_t elements = 32 << 20;
+  std::int64_t elements = 64 << 20;
   int rounds = 15;
   int threads = 2;
 };
@@ -40,6 +42,13 @@ struct Row {
 SIFR_CLONES void update_in_place(float* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
     values[i] = values[i] * 0.999F;
+}
+
+SIFR_CLONES float read_only(const float* values, std::int64_t count) {
+  std::uint32_t bits = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    bits |= std::bit_cast<std::uint32_t>(values[i]);
+  return std::bit_cast<float>(bits);
 }
 
 SIFR_CLONES void update_three(float* a, float* b, float* c, std::int64_t count) {
@@ -118,6 +127,7 @@ class Bench {
             {"sum of 2 fp32, written", 12, sum(single, Into::kWrite)},
             {"sum of 2 fp32, accumulated", 16, sum(single, Into::kAdd)},
             {"sum of 2 bf16, accumulated", 12, sum(half, Into::kAdd)},
+            {"read only", 4, [this] { read(); }},
             {"square_sum", 4, [this] { square_sum(); }},
             {"hash", 4, [this] { hash(); }},
             {"cast fp32 to bf16", 6, [this] { cast(); }}};
@@ -135,6 +145,14 @@ class Bench {
     const std::int64_t bytes = options_.elements * size_of(dtype);
     buffers_.push_back(device_->allocate(bytes, sifr::Purpose::kOptimizer));
     return {buffers_.back().data(), options_.elements, dtype};
+  }
+  void read() {
+    const float* const values = arrays_[0].as<float>();
+    std::atomic<float> seen = 0;
+    device_->pool().parallel_for(
+        options_.elements, kGrain, [&](std::int64_t first, std::int64_t last) {
+          seen = read_only(values + first, last - first);
+        });
   }
   void square_sum() {
     sifr::kernels::SquareSum result;
@@ -161,10 +179,10 @@ double speed_of(const Row& row, std::int64_t elements) {
   return row.bytes_per_element * static_cast<double>(elements) / seconds.count() / 1e9;
 }
 
-void print(const Row& row, const std::vector<double>& roofs) {
+void print(const Row& row, const Row& roof) {
   std::vector<double> ratios;
-  for (std::size_t i = 0; i < roofs.size(); ++i)
-    ratios.push_back(row.speeds[i] / roofs[i]);
+  for (std::size_t i = 0; i < row.speeds.size(); ++i)
+    ratios.push_back(row.speeds[i] / roof.speeds[i]);
   fmt::print("{:<28} {:>9.0f} {:>9.2f} {:>9.3f}\n",
              row.name,
              row.bytes_per_element,
@@ -176,29 +194,24 @@ void measure(const Options& options) {
   Bench bench(options);
   std::vector<Row> probes = bench.probes();
   std::vector<Row> kernels = bench.kernels();
-  std::vector<double> roofs;
   for (int round = -1; round < options.rounds; ++round) {  // round -1 warms up
-    double roof = 0;
-    for (Row& row : probes)
-      row.speeds.push_back(speed_of(row, options.elements));
-    for (Row& row : kernels)
-      row.speeds.push_back(speed_of(row, options.elements));
-    for (const Row& row : probes)
-      roof = std::max(roof, row.speeds.back());
-    roofs.push_back(roof);
-    if (round >= 0) continue;
-    roofs.clear();
     for (std::vector<Row>* rows : {&probes, &kernels}) {
-      for (Row& row : *rows)
-        row.speeds.clear();
+      for (Row& row : *rows) {
+        const double speed = speed_of(row, options.elements);
+        if (round >= 0) row.speeds.push_back(speed);
+      }
     }
   }
+  const auto is_slower = [](const Row& a, const Row& b) {
+    return median(a.speeds) < median(b.speeds);
+  };
+  const Row& roof = *std::max_element(probes.begin(), probes.end(), is_slower);
   fmt::print(
       "{} elements, {} threads, {} rounds\n", options.elements, options.threads, options.rounds);
   fmt::print("{:<28} {:>9} {:>9} {:>9}\n", "row", "B/element", "GB/s", "of roof");
   for (const std::vector<Row>* rows : {&probes, &kernels}) {
     for (const Row& row : *rows)
-      print(row, roofs);
+      print(row, roof);
   }
 }
 
