@@ -84,43 +84,36 @@ void visit_scheduler(Visitor& v, S& scheduler) {
   v.group({"params", R"({"warmup_num_steps": 100})"}, [&](auto& p) {
     const bool is_cosine = scheduler.type == SchedulerType::kWarmupCosineLR;
     const bool ends = scheduler.type != SchedulerType::kWarmupLR;
-    p.field({"warmup_min_lr",
-             "lr at the first step",
-             kNotNegative,
-             &kAutoWarmupMinLr,
-             false,
-             !is_cosine},
+    p.field({.key = "warmup_min_lr",
+             .meaning = "lr at the first step",
+             .range = kNotNegative,
+             .auto_rule = &kAutoWarmupMinLr,
+             .applies = !is_cosine},
             scheduler.warmup_min_lr);
-    p.field({"warmup_max_lr",
-             "lr after warm-up; unset: the optimizer's (WarmupDecayLR: 0.001)",
-             kNotNegative,
-             &kAutoWarmupMaxLr,
-             false,
-             !is_cosine},
+    p.field({.key = "warmup_max_lr",
+             .meaning = "lr after warm-up; unset: the optimizer's (WarmupDecayLR: 0.001)",
+             .range = kNotNegative,
+             .auto_rule = &kAutoWarmupMaxLr,
+             .applies = !is_cosine},
             scheduler.warmup_max_lr);
     p.field({"warmup_num_steps", "steps of the warm-up; 1 counts as 2", kCount, &kAutoWarmupSteps},
             scheduler.warmup_num_steps);
     p.field({"warmup_type", "log or linear"}, scheduler.warmup_type);
-    p.field({"total_num_steps",
-             "steps of the whole training (WarmupDecayLR and WarmupCosineLR)",
-             kCount,
-             &kAutoTotalSteps,
-             false,
-             ends},
+    p.field({.key = "total_num_steps",
+             .meaning = "steps of the whole training (WarmupDecayLR and WarmupCosineLR)",
+             .range = kCount,
+             .auto_rule = &kAutoTotalSteps,
+             .applies = ends},
             scheduler.total_num_steps);
-    p.field({"warmup_min_ratio",
-             "WarmupCosineLR: first lr, as a share of the optimizer's",
-             {0, 1},
-             nullptr,
-             false,
-             is_cosine},
+    p.field({.key = "warmup_min_ratio",
+             .meaning = "WarmupCosineLR: first lr, as a share of the optimizer's",
+             .range = {0, 1},
+             .applies = is_cosine},
             scheduler.warmup_min_ratio);
-    p.field({"cos_min_ratio",
-             "WarmupCosineLR: last lr, as a share of the optimizer's",
-             {0, 1},
-             nullptr,
-             false,
-             is_cosine},
+    p.field({.key = "cos_min_ratio",
+             .meaning = "WarmupCosineLR: last lr, as a share of the optimizer's",
+             .range = {0, 1},
+             .applies = is_cosine},
             scheduler.cos_min_ratio);
   });
 }
@@ -136,7 +129,10 @@ void visit_precision(Visitor& v, C& config) {
             config.bf16.check_grad_overflow);
   });
   v.group({"fp16", R"({"enabled": true})", true}, [&](auto& g) {
-    g.field({"enabled", "not supported yet; use bf16", kAnyNumber, &kAutoFp16, config.bf16.enabled},
+    g.field({.key = "enabled",
+             .meaning = "not supported yet; use bf16",
+             .auto_rule = &kAutoFp16,
+             .auto_is_default = config.bf16.enabled},
             config.fp16.enabled);
   });
 }
@@ -151,59 +147,55 @@ void visit_zero(Visitor& v, Z& zero) {
            kNotNegative,
            &kAutoReduceBucket},
           zero.reduce_bucket_size);
-  v.field(
-      {"allgather_bucket_size", "elements that are gathered together", kNotNegative, nullptr, true},
-      zero.allgather_bucket_size);
-  v.field({"overlap_comm",
-           "communicate beside computing; unset: at stage 3",
-           kAnyNumber,
-           nullptr,
-           true},
+  v.field({.key = "allgather_bucket_size",
+           .meaning = "elements that are gathered together",
+           .range = kNotNegative,
+           .auto_is_default = true},
+          zero.allgather_bucket_size);
+  v.field({.key = "overlap_comm",
+           .meaning = "communicate beside computing; unset: at stage 3",
+           .auto_is_default = true},
           zero.overlap_comm);
-  v.field({"contiguous_gradients",
-           "gradients of a bucket lie together (sifr: always)",
-           kAnyNumber,
-           nullptr,
-           true},
+  v.field({.key = "contiguous_gradients",
+           .meaning = "gradients of a bucket lie together (sifr: always)",
+           .auto_is_default = true},
           zero.contiguous_gradients);
-  v.field({"reduce_scatter", "reduce to the owner alone (sifr: always)", kAnyNumber, nullptr, true},
+  v.field({.key = "reduce_scatter",
+           .meaning = "reduce to the owner alone (sifr: always)",
+           .auto_is_default = true},
           zero.reduce_scatter);
-  v.field({"sub_group_size",
-           "elements that the optimizer updates at a time",
-           kNotNegative,
-           nullptr,
-           true},
+  v.field({.key = "sub_group_size",
+           .meaning = "elements that the optimizer updates at a time",
+           .range = kNotNegative,
+           .auto_is_default = true},
           zero.sub_group_size);
   const bool is_whole = zero.stage < 3;  // what follows has no effect then, whatever its "auto" is
-  v.field({"stage3_prefetch_bucket_size",
-           "elements gathered ahead of their use",
-           kNotNegative,
-           &kAutoPrefetchBucket,
-           is_whole},
+  v.field({.key = "stage3_prefetch_bucket_size",
+           .meaning = "elements gathered ahead of their use",
+           .range = kNotNegative,
+           .auto_rule = &kAutoPrefetchBucket,
+           .auto_is_default = is_whole},
           zero.stage3_prefetch_bucket_size);
-  v.field({"stage3_param_persistence_threshold",
-           "parameters with fewer elements stay whole",
-           kNotNegative,
-           &kAutoPersistence,
-           is_whole},
+  v.field({.key = "stage3_param_persistence_threshold",
+           .meaning = "parameters with fewer elements stay whole",
+           .range = kNotNegative,
+           .auto_rule = &kAutoPersistence,
+           .auto_is_default = is_whole},
           zero.stage3_param_persistence_threshold);
-  v.field({"stage3_model_persistence_threshold",
-           "elements that may stay whole in all",
-           kNotNegative,
-           nullptr,
-           true},
+  v.field({.key = "stage3_model_persistence_threshold",
+           .meaning = "elements that may stay whole in all",
+           .range = kNotNegative,
+           .auto_is_default = true},
           zero.stage3_model_persistence_threshold);
-  v.field({"stage3_max_live_parameters",
-           "elements that may be whole at a time",
-           kNotNegative,
-           nullptr,
-           true},
+  v.field({.key = "stage3_max_live_parameters",
+           .meaning = "elements that may be whole at a time",
+           .range = kNotNegative,
+           .auto_is_default = true},
           zero.stage3_max_live_parameters);
-  v.field({"stage3_max_reuse_distance",
-           "keep what is used again within so many elements",
-           kNotNegative,
-           nullptr,
-           true},
+  v.field({.key = "stage3_max_reuse_distance",
+           .meaning = "keep what is used again within so many elements",
+           .range = kNotNegative,
+           .auto_is_default = true},
           zero.stage3_max_reuse_distance);
 }
 

@@ -205,12 +205,15 @@ TEST_CASE("a key without effect is a notice unless its value is the neutral one"
   CHECK(has_notice(parse(R"({"zero_optimization": {"contiguous_gradients": false}})"),
                    "contiguous_gradients"));
   CHECK(has(problem_of(R"({"wall_clock_breakdown": "yes"})"), "must be true or false"));
-  CHECK(has_notice(parse(R"({"activation_checkpointing": {"cpu_checkpointing": true}})"),
-                   "cpu_checkpointing has no effect"));
 }
 
 TEST_CASE("a progress line every 0 steps is none", "[parse_config]") {
   CHECK_FALSE(parse(R"({"steps_per_print": 0})").steps_per_print);
+}
+
+TEST_CASE("an option of recomputation is told to be without effect", "[parse_config][CFG14]") {
+  CHECK(has_notice(parse(R"({"activation_checkpointing": {"cpu_checkpointing": true}})"),
+                   "cpu_checkpointing has no effect"));
 }
 
 TEST_CASE("options of a stage count at that stage", "[parse_config][CFG08]") {
