@@ -125,7 +125,7 @@ void TensorMover::reduce(const ReducePart& part, std::size_t index, const Call& 
 void TensorMover::reduce_piece(const ReducePart& part, std::size_t index, Piece piece) {
   const Share share = {rounds_.rank() * part.slice_count + part.first, rounds_.rank()};
   for (int r = 0; r < rounds_.size(); ++r) {
-    ConstView& input = inputs_[static_cast<std::size_t>(rounds_.size() - 1 - r)];
+    ConstView& input = inputs_[static_cast<std::size_t>(r)];
     if (entry(r, index).place.allocation == Place::kNothing) {
       input = {};
     } else if (r == rounds_.rank()) {
