@@ -58,15 +58,18 @@ End Trainer::run() {
   signals_.expect();
   for (std::int64_t step = 0; step < options_.steps; ++step) {
     report(train_step(step));
-    if (engine_.context().sum(signals_.happened() ? 1 : 0) > 0) {
+    if (is_interrupted()) {
       if (is_root()) fmt::print("interrupted after step {} of {}\n", step + 1, options_.steps);
       if (!options_.save.empty()) save();
       return End::kInterrupted;
     }
     do_between_steps(step + 1);
   }
-  finish();
-  return End::kDone;
+  return finish();
+}
+
+bool Trainer::is_interrupted() {
+  return engine_.context().sum(signals_.happened() ? 1 : 0) > 0;
 }
 
 void Trainer::read_micro_batch(std::int64_t step, std::int64_t micro_batch) {
@@ -145,15 +148,18 @@ void Trainer::save() {
   if (is_root()) fmt::print("saved {}\n", options_.save.string());
 }
 
-void Trainer::finish() {
-  evaluate();
+End Trainer::finish() {
   if (!options_.save.empty()) save();
+  if (is_interrupted()) return End::kInterrupted;
+  evaluate();
+  if (is_interrupted()) return End::kInterrupted;
   if (options_.generate || !options_.generate_tokens.empty()) generate();
   if (options_.hash_weights) {
     const std::string hash = engine_.weights_hash();
     if (is_root()) fmt::print("weights_hash {}\n", hash);
   }
   if (is_root()) fmt::print("memory of rank 0:\n{}\n", engine_.memory().to_string());
+  return End::kDone;
 }
 
 void Trainer::generate() {

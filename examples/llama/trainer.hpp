@@ -31,9 +31,11 @@ class Trainer {
   void read_micro_batch(std::int64_t step, std::int64_t micro_batch);
   void report(const StepMetrics& metrics);
   void do_between_steps(std::int64_t done);
+  /// Collective: whether a signal came to any rank.
+  [[nodiscard]] bool is_interrupted();
   void evaluate();
   void save();
-  void finish();
+  [[nodiscard]] End finish();
   void generate();
   [[nodiscard]] bool is_root() const noexcept { return engine_.rank() == 0; }
 

@@ -86,11 +86,10 @@ class Saving(ProgramTest):
         self.run_program(config(), "--save", self.path("two"), model="one", steps=1)
         self.assertIn("tokenizer.json", os.listdir(self.path("two")))
 
-    def test_a_full_disk_costs_no_older_save(self):
-        self.run_program(config(), "--save", self.path("out"), steps=1)
-        before = self.weights("out")
-        done = subprocess.run(
-            self.arguments(config(), "--save", self.path("out"), steps=2, ranks=2),
+    def run_on_full_disk(self, *arguments, **keywords):
+        """No file may grow beyond 20 kB, as if the disk were full then."""
+        return subprocess.run(
+            self.arguments(*arguments, **keywords),
             capture_output=True,
             text=True,
             timeout=120,
@@ -98,10 +97,26 @@ class Saving(ProgramTest):
             restore_signals=False,  # SIGXFSZ stays ignored, so that the limit is an error and not an end
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)),
         )
+
+    def test_a_full_disk_costs_no_older_save(self):
+        self.run_program(config(), "--save", self.path("out"), steps=1)
+        before = self.weights("out")
+        done = self.run_on_full_disk(config(), "--save", self.path("out"), steps=2, ranks=2)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("model.safetensors: cannot be written", done.stderr)
         self.assertEqual(self.weights("out"), before)
         self.assertEqual([name for name in os.listdir(self.folder) if "partial" in name], [])
+
+    def test_training_goes_on_where_saving_between_steps_fails(self):
+        saving = ("--save", self.path("out"), "--save-every", "2", "--metrics", self.path("metrics"))
+        done = self.run_on_full_disk(config(), *saving, steps=5, ranks=2)
+        self.assertEqual(done.returncode, 1)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 3, lines)
+        self.assertIn("not saved after step 2, training goes on", lines[0])
+        self.assertIn("not saved after step 4, training goes on", lines[1])
+        with open(self.path("metrics"), encoding="ascii") as file:
+            self.assertEqual(len(file.readlines()), 5)
 
     def test_a_folder_with_other_files_is_not_replaced(self):
         os.mkdir(self.path("out"))
