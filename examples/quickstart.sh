@@ -11,7 +11,7 @@ mkdir -p "$out"
 bash cmake/install_packages.sh
 
 echo "building (the log is $out/build.log)"
-if ! { cmake --preset release && cmake --build --preset release --target llama; } >"$out/build.log" 2>&1; then
+if ! { cmake --preset release && cmake --build --preset release --target llama sifr_program; } >"$out/build.log" 2>&1; then
   tail -n 40 "$out/build.log" >&2
   exit 1
 fi
@@ -24,7 +24,7 @@ if [ ! -s "$out/held_out.txt" ]; then
   mv "$out/held_out.new" "$out/held_out.txt"
 fi
 
-"$bin/llama" --threads-as-ranks 2 \
+"$bin/sifr" run --ranks 2 --bind-cores -- "$bin/llama" \
   --config examples/llama/ds_config.json \
   --shape 'hidden=384,layers=6,heads=6,kv_heads=2,intermediate=1024,vocab=256,tied=0' \
   --data "$out/text.txt" --order shuffled --sequence-length 256 --steps 300 \
