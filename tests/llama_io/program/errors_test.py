@@ -1,4 +1,6 @@
 """Mistakes end with one clean message and the right exit code, on any number of ranks."""
+import os
+import re
 import signal
 import struct
 import subprocess
@@ -82,13 +84,28 @@ class Generation(ProgramTest):
         self.assertEqual(len(losses), 1, losses)
 
 
+class Processes(ProgramTest):
+    def test_processes_compute_what_threads_compute(self):
+        saving = ("--hash-weights", "--save", self.path("out"))
+        threads = self.run_program(config(bf16=True), *saving, ranks=2)
+        launched = self.as_processes(2, config(bf16=True), *saving)
+        processes = subprocess.run(launched, capture_output=True, text=True, timeout=120, check=True)
+        found = [re.findall("weights_hash ([0-9a-f]{32})", done.stdout) for done in (threads, processes)]
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(len(found[0]), 1)
+
+    def test_a_mistake_ends_all_processes(self):
+        launched = self.as_processes(2, config(), "--metrics", "/dev/full")
+        done = subprocess.run(launched, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/dev/full: cannot be written", done.stderr)
+
+
 class Interruption(ProgramTest):
-    def interrupted(self, which, *arguments):
+    def interrupt(self, which, command):
+        """Sends the signal to all of the command's processes, as a terminal does, once two steps are done."""
         process = subprocess.Popen(
-            self.arguments(config(), "--metrics", self.path("m"), *arguments, steps=10**6, ranks=2),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
         self.addCleanup(process.kill)
         while process.poll() is None:
@@ -99,21 +116,29 @@ class Interruption(ProgramTest):
                         break
             except FileNotFoundError:
                 continue
-        process.send_signal(which)
+        os.killpg(process.pid, which)
         stdout, stderr = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 130, stderr)
+        self.assertEqual(process.returncode, 130, stdout + stderr)
         self.assertIn("interrupted after step", stdout)
         return stdout
 
-    def test_ctrl_c_ends_the_step_and_saves(self):
-        stdout = self.interrupted(signal.SIGINT, "--save", self.path("out"))
+    def check_saved(self, stdout):
         self.assertIn("saved", stdout)
         self.run_program(config(), model="out", steps=1)
         with open(self.path("m"), encoding="ascii") as file:
             self.assertTrue(file.read().endswith("}\n"))
 
+    def test_ctrl_c_ends_the_step_and_saves(self):
+        wanted = (config(), "--metrics", self.path("m"), "--save", self.path("out"))
+        self.check_saved(self.interrupt(signal.SIGINT, self.arguments(*wanted, steps=10**6, ranks=2)))
+
+    def test_ctrl_c_ends_processes_and_saves(self):
+        wanted = (config(), "--metrics", self.path("m"), "--save", self.path("out"))
+        self.check_saved(self.interrupt(signal.SIGINT, self.as_processes(2, *wanted, steps=10**6)))
+
     def test_a_request_to_end_is_heard_too(self):
-        self.assertNotIn("saved", self.interrupted(signal.SIGTERM))
+        wanted = self.arguments(config(), "--metrics", self.path("m"), steps=10**6, ranks=2)
+        self.assertNotIn("saved", self.interrupt(signal.SIGTERM, wanted))
 
 
 if __name__ == "__main__":

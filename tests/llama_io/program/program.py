@@ -24,9 +24,10 @@ def config(stage=3, bf16=False, micro=2, accumulation=2, **more):
 
 
 class ProgramTest(unittest.TestCase):
-    """A test of the program whose path is the first argument, which main() takes."""
+    """A test of llama and `sifr run`, whose paths are the first two arguments, which main() takes."""
 
     program = ""
+    launcher = ""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="sifr-llama-")
@@ -45,8 +46,14 @@ class ProgramTest(unittest.TestCase):
         weights = ["--model", self.path(model)] if model else ["--shape", SHAPE.format(tied=tied)]
         return [
             self.program, "--config", self.path("ds_config.json"), *weights, "--data", self.path(data),
-            "--steps", str(steps), "--sequence-length", str(length), "--threads-as-ranks", str(ranks), *arguments,
+            "--steps", str(steps), "--sequence-length", str(length), *arguments,
+            *(["--threads-as-ranks", str(ranks)] if ranks else []),
         ]  # fmt: skip
+
+    def as_processes(self, ranks, *arguments, **keywords):
+        """The same for ranks that are processes."""
+        launch = [self.launcher, "run", "--ranks", str(ranks), "--"]
+        return launch + self.arguments(*arguments, ranks=0, **keywords)
 
     def run_program(self, *arguments, expected=0, **keywords):
         done = subprocess.run(
@@ -85,4 +92,5 @@ def as_floats(dtype, content):
 
 def main():
     ProgramTest.program = os.path.abspath(sys.argv.pop(1))
+    ProgramTest.launcher = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)
