@@ -96,7 +96,7 @@ class EngineState {
   }
   void finish_evaluation();
   void gather_everything();
-  void note_phase(const char* what, int unit);
+  void note_phase(const char* what, std::string_view name = {});
 
   // The step.
   void require_ready_for(const char* call);

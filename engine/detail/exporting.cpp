@@ -40,6 +40,7 @@ View EngineState::exported_slice(int unit, int segment, ExportAs what) const {
 void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
   guarded([&] {
     require_ready_for("export_weights()");
+    note_phase("export_weights()");
     SIFR_REQUIRE(UsageError,
                  root >= 0 && root < context_.size(),
                  "export_weights(): root is {}, and there are {} ranks",

@@ -14,15 +14,17 @@ constexpr std::size_t index(int value) {
 }
 }  // namespace
 
-void EngineState::note_phase(const char* what, int unit) {
+void EngineState::note_phase(const char* what, std::string_view name) {
   std::array<char, 160> text;
   const auto end = fmt::format_to_n(text.data(),
                                     text.size(),
-                                    "step {}, micro-batch {}, {} '{}'",
+                                    "step {}, micro-batch {}, {}{}{}{}",
                                     steps_,
                                     micro_in_step_,
                                     what,
-                                    layout_.unit(unit).name);
+                                    name.empty() ? "" : " '",
+                                    name,
+                                    name.empty() ? "" : "'");
   communicator_.set_phase({text.data(), std::min(end.size, text.size())});
 }
 
@@ -30,7 +32,7 @@ Weights EngineState::weights(Unit unit) {
   return guarded([&] {
     const int u = checked_index(unit, "weights()");
     finish_evaluation();
-    note_phase("weights of", u);
+    note_phase("weights of", layout_.unit(u).name);
     if (evaluation_ == Evaluating::kWhole) {
       ++whole_leases_;
       leased_weights_[index(u)] =
@@ -68,7 +70,7 @@ Gradients EngineState::gradients(Unit unit) {
                  layout.name,
                  training_.gradient_leases(u) + 1,
                  layout.gradient_leases);
-    note_phase("gradients of", u);
+    note_phase("gradients of", layout_.unit(u).name);
     const Coordinator::Opened opened = training_.open_gradients(u);
     leased_gradients_[index(u)] = opened.data;
     return Gradients(this, unit, opened.is_first);

@@ -45,6 +45,7 @@ void EngineState::require_ready_for(const char* call) {
 StepReport EngineState::step(const StepOptions& options) {
   return guarded([&] {
     require_ready_for("step()");
+    note_phase("step()");
     SIFR_REQUIRE(
         UsageError, layout_.trainable_count() > 0, "step(): the model has no trainable parameter");
     const bool is_boundary_step = options.boundary.value_or(is_boundary());
