@@ -8,7 +8,7 @@ foreach(line IN LISTS lines)
   file(COPY "${ROOT}/${file}" DESTINATION "${folder}")
   file(TOUCH "${FOLDER}/${file}")
 endforeach()
-execute_process(COMMAND patch --batch --strip=1 --no-backup-if-mismatch "--directory=${FOLDER}" "--input=${PATCH}"
+execute_process(COMMAND patch --batch --forward --strip=1 --no-backup-if-mismatch "--directory=${FOLDER}" "--input=${PATCH}"
   RESULT_VARIABLE code OUTPUT_VARIABLE text)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "${PATCH} no longer fits the sources: make its change anew.\n${text}")
