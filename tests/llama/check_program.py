@@ -1,7 +1,8 @@
-"""check_program.py LLAMA DATA: trains DATA/tiny_llama with the program LLAMA, and compares with DATA/tiny_llama.json.
+"""check_program.py LLAMA SIFR DATA: trains DATA/tiny_llama with the program LLAMA, compares with DATA/tiny_llama.json.
 
-On 1, 2 and 4 ranks and at every stage, in fp32 and bf16. The json tells where its numbers come from and how they are
-meant; limits are its `accept` for fp32, and for bf16 4 times the distance of two correct runs.
+On 1, 2 and 4 ranks and at every stage, in fp32 and bf16; at stages 1 and 3 the ranks are processes of `SIFR run`. The json
+tells where its numbers come from and how they are meant; limits are its `accept` for fp32, and for bf16 4 times the
+distance of two correct runs.
 """
 
 import json
@@ -60,8 +61,8 @@ def read_safetensors(path):
 class Program:
     """The program, with the tiny model and its text."""
 
-    def __init__(self, program, data, folder):
-        self.program, self.data, self.folder = program, data, folder
+    def __init__(self, program, sifr, data, folder):
+        self.program, self.sifr, self.data, self.folder = program, sifr, data, folder
         self.oracle = json.loads((data / "tiny_llama.json").read_text())
         rows = [row for micro_batch in self.oracle["micro_batches"] for row in micro_batch]
         self.row_length = len(rows[0])
@@ -84,12 +85,14 @@ class Program:
                                   "stage3_param_persistence_threshold": 100, "stage3_max_live_parameters": 50000},
         }
 
-    def run(self, config, steps, *arguments, ranks=1, length=None, source=None):
+    def run(self, config, steps, *arguments, ranks=1, processes=False, length=None, source=None):
         """The lines of the metrics. `source`: another model than the tiny one."""
         (self.folder / "ds_config.json").write_text(json.dumps(config))
         metrics = self.folder / "metrics.jsonl"
-        command = [self.program, "--config", self.folder / "ds_config.json", "--data", self.text, "--steps", str(steps),
-                   *(source or ["--model", self.data / "tiny_llama"]), "--threads-as-ranks", str(ranks),
+        start = [self.sifr, "run", "--ranks", str(ranks), "--", self.program]
+        command = [*(start if processes else [self.program, "--threads-as-ranks", str(ranks)]),
+                   "--config", self.folder / "ds_config.json", "--data", self.text, "--steps", str(steps),
+                   *(source or ["--model", self.data / "tiny_llama"]),
                    "--sequence-length", str(length or self.row_length - 1), "--stride", str(self.row_length),
                    "--metrics", metrics, "--hash-weights", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
@@ -150,10 +153,13 @@ def compare_training(program, ranks, bf16):
         limits = {name: 4 * value for name, value in oracle["bfloat16_spread"].items()}
     hashes = {}
     for stage in range(4):
-        cases = Cases(f"{len(facts['steps'])} steps in {'bf16' if bf16 else 'fp32'}, {ranks} ranks, stage {stage}")
+        processes = stage % 2 == 1
+        place = f"ranks: {ranks} {'processes' if processes else 'threads'}, stage {stage}"
+        cases = Cases(f"{len(facts['steps'])} steps in {'bf16' if bf16 else 'fp32'}, {place}")
         folder = program.folder / f"saved_{ranks}_{stage}_{bf16}"
         lines = program.run(
-            program.config(stage, ranks, bf16), len(facts["steps"]), "--save", folder, "--save-masters", ranks=ranks)
+            program.config(stage, ranks, bf16), len(facts["steps"]), "--save", folder, "--save-masters", ranks=ranks,
+            processes=processes)
         compare_steps(cases, lines, facts["steps"], limits, oracle["training"]["lr"])
         if not bf16:
             compare_weights(cases, read_safetensors(folder / "model.safetensors"), facts["after"], oracle["accept"])
@@ -162,9 +168,9 @@ def compare_training(program, ranks, bf16):
         cases.tell()
 
 
-def main(llama, data):
+def main(llama, sifr, data):
     with tempfile.TemporaryDirectory() as folder:
-        program = Program(pathlib.Path(llama), pathlib.Path(data), pathlib.Path(folder))
+        program = Program(llama, sifr, pathlib.Path(data), pathlib.Path(folder))
         compare_logits(program)
         compare_backward(program)
         print("[oracle] program: the gradients of single tensors are left out: the program does not write gradients; "

@@ -1,9 +1,8 @@
-"""check_transformers.py LLAMA DATA: what the program LLAMA saves is a model that transformers loads, with the same logits.
+"""check_transformers.py LLAMA SIFR DATA: transformers loads what the program LLAMA saves, with the same logits.
 
 Skipped where torch or transformers cannot be imported.
 """
 
-import json
 import pathlib
 import sys
 import tempfile
@@ -46,12 +45,14 @@ def check(program, what, bf16, source, arguments=()):
     cases.equal(len(ours), len(theirs), "the number of logits")
     for place, (value, expected) in enumerate(zip(ours, theirs)):
         cases.near(value, expected, program.oracle["accept"]["logit_absolute"], f"logit {place}")
-    config = json.loads((saved / "config.json").read_text())
-    cases.equal(config["tie_word_embeddings"], model.config.tie_word_embeddings, "tie_word_embeddings")
+    from transformers import AutoConfig
+
+    dtype = "bfloat16" if bf16 and "--save-masters" not in arguments else "float32"
+    cases.equal(str(AutoConfig.from_pretrained(saved).dtype), f"torch.{dtype}", "dtype")
     cases.tell()
 
 
-def main(llama, data):
+def main(llama, sifr, data):
     try:
         import torch  # noqa: F401
         import transformers  # noqa: F401
@@ -59,7 +60,7 @@ def main(llama, data):
         print(f"[skipped] {error}: 'bash tests/run.sh --oracles' installs it")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        program = Program(pathlib.Path(llama), pathlib.Path(data), pathlib.Path(folder))
+        program = Program(llama, sifr, pathlib.Path(data), pathlib.Path(folder))
         check(program, "from a folder in fp32", False, None)
         check(program, "from a folder in bf16", True, None)
         check(program, "masters of bf16", True, None, ["--save-masters"])
