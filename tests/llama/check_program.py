@@ -1,8 +1,8 @@
 """check_program.py LLAMA SIFR DATA: trains DATA/tiny_llama with the program LLAMA, compares with DATA/tiny_llama.json.
 
-On 1, 2 and 4 ranks and at every stage, in fp32 and bf16; at stages 1 and 3 the ranks are processes of `SIFR run`. The json
-tells where its numbers come from and how they are meant; limits are its `accept` for fp32, and for bf16 4 times the
-distance of two correct runs.
+On 1, 2 and 4 ranks and at every stage, in fp32 and bf16; at stages 1 and 3 the ranks are processes of `SIFR run`. The
+json tells where its numbers come from and how they are meant; limits are its `accept` for fp32, and for bf16 4 times
+the distance of two correct runs.
 """
 
 import json
