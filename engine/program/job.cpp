@@ -16,10 +16,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <poll.h>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -35,11 +37,15 @@ using Clock = std::chrono::steady_clock;
 // after SIGTERM.
 constexpr auto kGrace = std::chrono::seconds(3);
 
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
 struct Rank {
   RankProcess process;
   RankOutput output;
   RankOutput errors;
+  std::int64_t silent_since = kNever;  // the look at which its errors had come to an end
   std::optional<ExitStatus> ended = {};
+  bool ended_by_itself = false;
 };
 
 /// The launcher's own variables, with those that tell a rank who it is in place of an outer job's.
@@ -73,14 +79,15 @@ class Job {
   void escalate();
   void read_output();
   [[nodiscard]] bool is_running() const;
-  void report_failure() const;
+  [[nodiscard]] const Rank* first_failure() const;
+  void report_failure(const Rank& rank) const;
 
   const JobOptions& options_;
   JobGuard guard_;
   int signals_ = -1;
   std::vector<Rank> ranks_;
-  int first_failure_ = -1;  // rank
-  int passed_on_ = 0;       // the last signal that was passed on
+  std::int64_t looks_ = 0;
+  int passed_on_ = 0;  // the last signal that was passed on
   std::optional<Clock::time_point> patience_ends_;
   bool has_terminated_ = false;
 };
@@ -101,6 +108,7 @@ int Job::run() {
     start(meeting_point, r);
   while (is_running()) {
     wait_for_something();
+    ++looks_;
     read_output();
     take_signals();
     collect_ended();
@@ -111,9 +119,10 @@ int Job::run() {
     rank.output.finish();
     rank.errors.finish();
   }
-  if (first_failure_ < 0) return 0;
-  if (passed_on_ == 0) report_failure();
-  return ranks_[static_cast<std::size_t>(first_failure_)].ended->code();
+  const Rank* failed = first_failure();
+  if (failed == nullptr) return 0;
+  if (passed_on_ == 0) report_failure(*failed);
+  return failed->ended->code();
 }
 
 void Job::block_signals() {
@@ -167,24 +176,30 @@ void Job::pass_on(int signal) {
 }
 
 void Job::collect_ended() {
-  // Those who are found ended at one look may have ended in any order: a signal is more likely the
-  // cause than a code.
-  int failed = -1;
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
-    Rank& rank = ranks_[r];
+  for (Rank& rank : ranks_) {
     int status = 0;
     if (rank.ended || waitpid(rank.process.id, &status, WNOHANG) != rank.process.id) continue;
     rank.ended.emplace(status);
-    if (rank.ended->is_success()) continue;
-    if (failed < 0 ||
-        (rank.ended->is_signal() && !ranks_[static_cast<std::size_t>(failed)].ended->is_signal())) {
-      failed = static_cast<int>(r);
-    }
+    rank.ended_by_itself = !has_terminated_;
+    // Those who were told to end do so in their own time.
+    if (!rank.ended->is_success() && passed_on_ == 0 && !patience_ends_)
+      patience_ends_ = Clock::now() + kGrace;
   }
-  if (failed < 0 || first_failure_ >= 0) return;
-  first_failure_ = failed;
-  if (passed_on_ != 0) return;  // they end because they were told to, in their own time
-  patience_ends_ = Clock::now() + kGrace;
+}
+
+const Rank* Job::first_failure() const {
+  // The system may tell of a peer's end before that of the rank that caused it, but the cause's
+  // streams close first. Where two closed between two looks, a signal is more likely the cause than
+  // a code.
+  const auto order = [](const Rank& rank) {
+    return std::tuple(rank.silent_since, !rank.ended->is_signal());
+  };
+  const Rank* first = nullptr;
+  for (const Rank& rank : ranks_) {
+    if (rank.ended->is_success() || !rank.ended_by_itself) continue;
+    if (first == nullptr || order(rank) < order(*first)) first = &rank;
+  }
+  return first;
 }
 
 void Job::escalate() {
@@ -207,6 +222,7 @@ void Job::read_output() {
   for (Rank& rank : ranks_) {
     drain(rank.process.output, rank.output);
     drain(rank.process.errors, rank.errors);
+    if (rank.process.errors < 0) rank.silent_since = std::min(rank.silent_since, looks_);
   }
 }
 
@@ -214,14 +230,12 @@ bool Job::is_running() const {
   return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; });
 }
 
-void Job::report_failure() const {
-  const Rank& rank = ranks_[static_cast<std::size_t>(first_failure_)];
-  fmt::print(stderr,
-             "sifr run: rank {} {}; the others were stopped.\n",
-             first_failure_,
-             rank.ended->describe());
+void Job::report_failure(const Rank& rank) const {
+  const auto number = &rank - ranks_.data();
+  fmt::print(
+      stderr, "sifr run: rank {} {}; the others were stopped.\n", number, rank.ended->describe());
   if (rank.errors.last_lines().empty()) return;
-  fmt::print(stderr, "sifr run: the last lines of rank {}'s stderr:\n", first_failure_);
+  fmt::print(stderr, "sifr run: the last lines of rank {}'s stderr:\n", number);
   for (const std::string& line : rank.errors.last_lines())
     fmt::print(stderr, "  {}\n", line);
 }
