@@ -32,10 +32,6 @@ Spawned::Ended run_shell(int ranks,
   return start_sifr(arguments).wait();
 }
 
-bool is_alive(pid_t process) {
-  return kill(process, 0) == 0;
-}
-
 /// The numbers that the ranks printed as lines "[r] text number".
 std::vector<pid_t> printed_processes(const std::string& output, const std::string& text) {
   std::vector<pid_t> found;
@@ -127,7 +123,7 @@ TEST_CASE("nothing is left when the launcher is killed, not even what ranks have
   processes.insert(processes.end(), children.begin(), children.end());
   REQUIRE(processes.size() == 4);
   for (const pid_t process : processes) {
-    while (is_alive(process))
+    while (!has_ended(process))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));  // or ctest's limit
   }
 }

@@ -114,7 +114,13 @@ std::map<std::string, Scenario> scenarios() {
       {"train", [](Communicator& group) { train(group, 1000000); }},
       {"train-3", [](Communicator& group) { train(group, 3); }},
       {"exit-3", [](Communicator& group) { end_early(group, [] { _exit(3); }); }},
-      {"segfault", [](Communicator& group) { end_early(group, [] { raise(SIGSEGV); }); }},
+      {"segfault",
+       [](Communicator& group) {
+         end_early(group, [] {
+           std::signal(SIGSEGV, SIG_DFL);  // a sanitizer has its own
+           raise(SIGSEGV);
+         });
+       }},
       {"killed", [](Communicator& group) { end_early(group, [] { raise(SIGKILL); }); }},
       {"throw",
        [](Communicator& group) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <spawn.h>
 #include <stdexcept>
 #include <thread>
@@ -90,6 +91,13 @@ Spawned::Ended Spawned::wait() {
   waitpid(std::exchange(id_, -1), &status, 0);
   const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return {code, contents_of(output_), contents_of(errors_)};
+}
+
+bool has_ended(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return true;
+  return line.substr(line.rfind(')')).starts_with(") Z");
 }
 
 std::string program_folder() {

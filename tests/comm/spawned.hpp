@@ -39,6 +39,9 @@ class Spawned {
   int errors_ = -1;
 };
 
+/// True once the process is gone or nothing but its exit code is left.
+[[nodiscard]] bool has_ended(pid_t process);
+
 /// Where the build puts its programs, this one among them.
 [[nodiscard]] std::string program_folder();
 
