@@ -89,6 +89,7 @@ class HostDevice final : public Device {
   [[nodiscard]] Buffer allocate(std::int64_t bytes, Purpose purpose) override {
     Charge charge = account_->charge(bytes, purpose);
     if (bytes == 0) return {nullptr, 0, std::move(charge), nullptr};
+    require_available(bytes, purpose);
     auto mapping = std::make_shared<Mapping>(bytes, turn_++);
     require_memory(mapping->data() != nullptr ? 0 : errno, bytes, purpose);
     require_memory(prefault(mapping->data(), bytes), bytes, purpose);
@@ -103,6 +104,21 @@ class HostDevice final : public Device {
       if (const int error = populate(data + first, last - first); error != 0) refusal = error;
     });
     return refusal;
+  }
+
+  // Prefaulting more would have the system kill this process, or another.
+  void require_available(std::int64_t bytes, Purpose purpose) const {
+    if (bytes < kHugePage) return;
+    const std::int64_t available = available_bytes();
+    if (bytes <= available) return;
+    throw OutOfMemory(
+        fmt::format(
+            "{} needs {} bytes, the machine has {} left for this process: lower the size, shard "
+            "over more ranks or hosts, or end what else runs here",
+            name_of(purpose),
+            bytes,
+            available),
+        account_->table());
   }
 
   void require_memory(int error, std::int64_t bytes, Purpose purpose) const {

@@ -65,6 +65,10 @@ struct SIFR_API MemoryTable {
 /// tell.
 [[nodiscard]] SIFR_API std::int64_t resident_bytes() noexcept;
 
+/// Bytes that the system can still give without killing a process: the machine's available memory,
+/// or what the process's cgroups leave of it; the largest value where the system does not tell.
+[[nodiscard]] SIFR_API std::int64_t available_bytes();
+
 /// More bytes were asked for than the limit or the machine has. Lower the size, raise the limit, or
 /// shard more; the text names the purpose, both numbers and the table.
 class SIFR_API OutOfMemory : public std::runtime_error, public Error {

@@ -73,10 +73,13 @@ TEST_CASE("a host device holds its limit", "[device]") {
   CHECK_NOTHROW(device->allocate(1 << 20, Purpose::kOptimizer));
 }
 
-TEST_CASE("what the system has not is OutOfMemory, and nothing stays charged", "[device]") {
+TEST_CASE("what the machine has not is OutOfMemory before it is touched, and nothing stays charged",
+          "[device][MEM09]") {
   const auto device = make_host_device({});
-  CHECK_THROWS_WITH(device->allocate(std::int64_t{1} << 55, Purpose::kWeights),
-                    Contains("the system refused") && Contains("for weights"));
+  CHECK_THROWS_AS(device->allocate(std::int64_t{1} << 55, Purpose::kWeights), OutOfMemory);
+  CHECK_THROWS_WITH(
+      device->allocate(std::int64_t{1} << 55, Purpose::kWeights),
+      Contains("weights needs 36028797018963968 bytes") && Contains("left for this process"));
   CHECK(device->account().table().total(Tier::kDevice).now == 0);
 }
 
