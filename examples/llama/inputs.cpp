@@ -11,8 +11,16 @@ sifr::Hints with_width(sifr::Hints hints, const LlamaShape& shape) {
   return hints;
 }
 
-void require_known(const std::vector<std::int32_t>& tokens, std::int64_t vocab) {
-  for (const std::int32_t token : tokens) {
+constexpr std::int64_t kByteVocab = 256;
+
+void check_prompt(const Options& options, std::int64_t vocab) {
+  if (options.generate && vocab != kByteVocab) {
+    throw sifr::UsageError(fmt::format(
+        "--generate takes a text's bytes for tokens, which needs vocab=256, but the model has {}; "
+        "give its tokens to --generate-tokens",
+        vocab));
+  }
+  for (const std::int32_t token : options.generate_tokens) {
     if (token < 0 || token >= vocab)
       throw sifr::UsageError(fmt::format(
           "--generate-tokens: there is no token {} in a vocabulary of {}", token, vocab));
@@ -30,7 +38,7 @@ Inputs::Inputs(const Options& options) {
       config_.notices.push_back(notice);
   }
   seed_ = options.seed.value_or(static_cast<std::uint64_t>(config_.sifr.seed));
-  require_known(options.generate_tokens, shape_.vocab);
+  check_prompt(options, shape_.vocab);
   data_ = std::make_unique<TokenFile>(options.data, shape_.vocab);
   samples_ = std::make_unique<Samples>(*data_,
                                        SampleOptions{.sequence_length = options.sequence_length,

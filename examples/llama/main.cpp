@@ -8,6 +8,7 @@
 
 namespace {
 
+constexpr int kExitUsage = 2;
 constexpr int kExitInterrupted = 130;
 
 int run(const llama::Options& options) {
@@ -27,6 +28,9 @@ int main(int argc, char** argv) {
   try {
     const llama::ParsedOptions parsed = llama::parse_options(argc, argv);
     return parsed.options ? run(*parsed.options) : parsed.exit_code;
+  } catch (const sifr::UsageError& error) {  // here the call is the command line
+    std::fprintf(stderr, "llama: %s\n", error.message());
+    return kExitUsage;
   } catch (const sifr::Error& error) {
     std::fprintf(stderr, "llama: %s\n", error.message());
   } catch (const std::exception& error) {

@@ -88,11 +88,6 @@ void finish(Options& options, const Texts& texts) {
   options.order = texts.order == "shuffled" ? Order::kShuffled : Order::kSequential;
   if (options.generate && options.generate->empty())
     throw std::invalid_argument("--generate needs at least one byte to continue");
-  const bool is_byte_model = !options.shape || options.shape->vocab == 256;
-  if (options.generate && !is_byte_model) {
-    throw std::invalid_argument(
-        "--generate TEXT takes bytes for tokens, which needs vocab=256; use --generate-tokens");
-  }
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ TEST_CASE("shards are found by their index", "[llama][hugging_face]") {
   CHECK_THAT(error_of(folder.path()), Contains("no index of shards"));
 }
 
-TEST_CASE("missing, superfluous and misshaped tensors are all named", "[llama][hugging_face]") {
+TEST_CASE("missing, superfluous and misshaped tensors are all named",
+          "[llama][hugging_face][CKP09]") {
   const TemporaryFolder folder;
   auto parameters = parameters_of(tiny_shape(false));
   write_config(folder.path(), tiny_shape(false));

@@ -51,7 +51,7 @@ bool is_whole(const std::filesystem::path& folder, const LlamaShape& shape) {
 
 }  // namespace
 
-TEST_CASE("any number of ranks saves whole weights and masters", "[llama][save]") {
+TEST_CASE("any number of ranks saves whole weights and masters", "[llama][save][CKP11][CKP25]") {
   const TemporaryFolder folder;
   for (const int ranks : {1, 2, 3}) {
     for (const bool bf16 : {false, true}) {
@@ -70,6 +70,11 @@ TEST_CASE("any number of ranks saves whole weights and masters", "[llama][save]"
       });
       CHECK(is_whole(folder / "weights", shape));
       CHECK(is_whole(folder / "masters", shape));
+      // Each parameter once, a tied one too, and nothing beside them but the header.
+      const auto bytes = shape.parameter_count() * (bf16 ? 2 : 4);
+      const auto size = std::filesystem::file_size(folder / "weights/model.safetensors");
+      CHECK(static_cast<std::int64_t>(size) - bytes > 0);
+      CHECK(static_cast<std::int64_t>(size) - bytes < 4096);
       const sifr::SafetensorsFile weights(folder / "weights/model.safetensors");
       CHECK(weights.tensors()[0].dtype == (bf16 ? "BF16" : "F32"));
       CHECK(sifr::SafetensorsFile(folder / "masters/model.safetensors").tensors()[0].dtype ==

@@ -6,7 +6,7 @@ import struct
 import subprocess
 import time
 
-from program import ProgramTest, config, main
+from program import SHAPE, ProgramTest, config, main
 
 
 class Errors(ProgramTest):
@@ -59,8 +59,15 @@ class Errors(ProgramTest):
         line = self.failure(config(), "--metrics", "/dev/full", ranks=3)
         self.assertIn("/dev/full: cannot be written", line)
 
-    def test_an_unknown_token_to_continue_is_refused(self):
-        self.assertIn("no token 256", self.failure(config(), "--generate-tokens", "1,256"))
+    def test_a_prompt_that_the_model_cannot_read_is_refused(self):
+        self.assertIn("no token 256", self.failure(config(), "--generate-tokens", "1,256", expected=2))
+        self.write("tokens.bin", struct.pack("<256i", 20240520, 1, 40, *[0] * 253) + bytes(80))
+        wide = ("--generate", "In the", "--shape", SHAPE.format(tied=0).replace("256", "300"))
+        arguments = self.arguments(config(), *wide, data="tokens.bin")
+        del arguments[3:5]  # the shape that all runs have
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("vocab=256, but the model has 300", done.stderr)
 
 
 class Generation(ProgramTest):
