@@ -10,8 +10,10 @@
 /// query positions, so that no length × length matrix is ever kept: the way back computes a block's
 /// scores once more. Softmax is in fp32, probabilities are rounded to T.
 ///
-///   queries [row][key head][position][head of the group][element]      one key head's block of
-///   queries is one matrix keys, values [row][key head][position][element]
+///   queries       [row][key head][position][head of the group][element]
+///   keys, values  [row][key head][position][element]
+///
+/// One key head's block of queries, of all heads of its group, is one matrix.
 namespace llama {
 
 /// What the way back needs of the way there.

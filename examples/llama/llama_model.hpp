@@ -18,8 +18,7 @@ struct LlamaOptions {
   LlamaShape shape;
   std::uint64_t seed = 0;  // of the initial weights
   int threads = 1;         // of matrix products; part of the number format
-  bool recompute =
-      false;  // keep only the blocks' inputs and compute a block once more on the way back
+  bool recompute = false;  // keep the blocks' inputs only, compute blocks again on the way back
   bool no_decay_norms = false;  // weight decay leaves the norms' weights alone
   /// Initial values by Hugging Face name, e.g. from a file; unset: random.
   std::function<sifr::Fill(std::string_view name)> fill = {};

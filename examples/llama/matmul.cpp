@@ -120,9 +120,9 @@ Compiled compile(const Key& key, const dnnl::engine& engine) {
           found.scratchpad_desc().get_size()};
 }
 
+/// oneDNN's handles are not const; inputs are only read.
 void point(dnnl::memory& memory, const void* data) {
-  memory.set_data_handle(
-      const_cast<void*>(data));  // oneDNN's handles are not const; inputs are only read
+  memory.set_data_handle(const_cast<void*>(data));
 }
 
 }  // namespace

@@ -7,11 +7,11 @@
 /// second half by the angle position · theta^(−2i / head_size). Cosines and sines are rounded to T,
 /// as in Hugging Face's model.
 ///
-/// Turning is one walk over memory together with the change between the two orders in which heads
-/// lie:
-///   tokens:  [position][head][element], as products with weights need them (stride: elements from
-///   position to position) heads:   [position][head of one group][element], a key head's query
-///   heads end to end, as attention needs them
+/// Turning is one walk over memory together with the change between two orders of heads:
+///
+///   tokens  [position][head][element]               as products with weights need them
+///   heads   [position][head of the group][element]  as attention needs them: a key head's queries
+///                                                   end to end
 namespace llama {
 
 class RotaryTable {
@@ -32,7 +32,7 @@ class RotaryTable {
   std::vector<float> sines_;
 };
 
-/// Heads [first_head, first_head + count) of every position.
+/// Consecutive heads of every position.
 struct HeadGroup {
   std::int64_t length = 0;  // positions
   std::int64_t count = 1;   // heads of the group

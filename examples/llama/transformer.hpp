@@ -14,9 +14,8 @@
 namespace llama {
 
 struct TransformerOptions {
-  int threads = 1;  // of matrix products; part of the number format
-  bool recompute =
-      false;  // keep only the blocks' inputs and compute a block once more on the way back
+  int threads = 1;         // of matrix products; part of the number format
+  bool recompute = false;  // keep the blocks' inputs only, compute blocks again on the way back
 };
 
 /// The whole model's forward and backward. It asks a source for weights and gradients piece by

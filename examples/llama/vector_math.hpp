@@ -13,8 +13,8 @@ namespace llama {
 LLAMA_INLINE float fast_exp(float x) {
   x = x < -87.0F ? -87.0F : x;
   x = x > 88.0F ? 88.0F : x;
-  constexpr float kShift =
-      12582912.0F;  // 1.5 · 2^23: adding it leaves the nearest integer in the low bits
+  // Adding 1.5 · 2^23 leaves the nearest integer in the low bits.
+  constexpr float kShift = 12582912.0F;
   const float shifted = x * 1.44269504F + kShift;
   const float n = shifted - kShift;
   const float r = (x - n * 0.693359375F) - n * -2.12194440e-4F;  // x − n·ln 2, ln 2 in two parts

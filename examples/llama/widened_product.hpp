@@ -8,7 +8,7 @@
 
 namespace llama {
 
-/// Takes the block of c that starts at (row, column): rows × columns fp32 values, end to end.
+/// The block of c that starts at (row, column): rows × columns fp32 values, end to end.
 struct ResultBlock {
   std::int64_t row = 0;
   std::int64_t column = 0;

@@ -130,6 +130,13 @@ TEST_CASE("the same product gives the same bits again, elsewhere, and beside oth
     CHECK((result == first));
 }
 
+TEST_CASE("products on two threads give the same bits in every run", "[llama][matmul]") {
+  MatrixProducts products(2);
+  const auto first = some_products(products, 0);
+  for (int i = 0; i < 5; ++i)
+    CHECK((some_products(products, i) == first));
+}
+
 TEST_CASE("products need a thread", "[llama][matmul]") {
   CHECK_THROWS_WITH(MatrixProducts(0), "matrix products need at least 1 thread, not 0");
 }
