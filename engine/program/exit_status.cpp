@@ -16,6 +16,10 @@ bool ExitStatus::is_signal() const noexcept {
   return WIFSIGNALED(wait_status_);
 }
 
+bool ExitStatus::is_crash() const noexcept {
+  return is_signal() && WTERMSIG(wait_status_) != SIGABRT;
+}
+
 int ExitStatus::code() const noexcept {
   return is_signal() ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
 }

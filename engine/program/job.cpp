@@ -188,11 +188,10 @@ void Job::collect_ended() {
 }
 
 const Rank* Job::first_failure() const {
-  // The system may tell of a peer's end before that of the rank that caused it, but the cause's
-  // streams close first. Where two closed between two looks, a signal is more likely the cause than
-  // a code.
+  // The system may tell of a peer's end before that of the rank that caused it. A kill or a crash
+  // is the cause wherever it is found; otherwise the rank is whose streams closed first.
   const auto order = [](const Rank& rank) {
-    return std::tuple(rank.silent_since, !rank.ended->is_signal());
+    return std::tuple(!rank.ended->is_crash(), rank.silent_since);
   };
   const Rank* first = nullptr;
   for (const Rank& rank : ranks_) {
