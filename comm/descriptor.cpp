@@ -57,6 +57,8 @@ std::string_view name_of(Operation operation) noexcept {
       return "broadcast";
     case Operation::kExchange:
       return "exchange";
+    case Operation::kBarrier:
+      return "barrier";
     case Operation::kAllocate:
       return "allocate";
   }

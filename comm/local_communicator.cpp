@@ -45,7 +45,7 @@ LocalCommunicator::~LocalCommunicator() {
 }
 
 Call LocalCommunicator::make_call(Operation operation, std::string_view tag) const noexcept {
-  return {operation, tag, timeout_.load(), 0};
+  return {operation, tag, std::min(timeout_.load(), kLongestTimeout), 0};
 }
 
 Event LocalCommunicator::enqueue(Stream& stream, Task task) {
@@ -140,6 +140,7 @@ void LocalCommunicator::do_exchange(std::span<const std::byte> mine,
                                     std::span<std::byte> all,
                                     Tag tag) {
   last_.wait();
+  const Call call = make_call(mine.empty() ? Operation::kBarrier : Operation::kExchange, tag.name);
   std::size_t first = 0;
   do {
     const std::size_t count = std::min(RankBlock::kMailboxBytes, mine.size() - first);
@@ -151,7 +152,7 @@ void LocalCommunicator::do_exchange(std::span<const std::byte> mine,
     draft.digest = 0;
     std::copy_n(
         mine.begin() + static_cast<std::ptrdiff_t>(first), count, rounds_.own().mailbox.begin());
-    rounds_.run(make_call(Operation::kExchange, tag.name), [&](const Call&) {
+    rounds_.run(call, [&](const Call&) {
       for (int r = 0; r < size(); ++r) {
         const auto at = static_cast<std::size_t>(r) * mine.size() + first;
         std::copy_n(

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <optional>
@@ -86,6 +87,13 @@ ControlBlock share_control_block(const HostLinks& links, int rank, const GroupOp
   return ControlBlock::attach(segment->data(), links.size(), segment);
 }
 
+GroupOptions bounded(const GroupOptions& options) {
+  GroupOptions result = options;
+  result.timeout = std::min(options.timeout, kLongestTimeout);
+  result.report_after = std::min(options.report_after, kLongestTimeout);
+  return result;
+}
+
 std::unique_ptr<Communicator> join(
     Device& device, int rank, int size, const Exchange& exchange, const GroupOptions& options) {
   HostLinks links = connect_host(rank, size, exchange, options);
@@ -109,7 +117,7 @@ std::unique_ptr<Communicator> join_process_group(
                size);
   if (size == 1) return std::move(make_thread_group({&device}, options).front());
   try {
-    return detail::join(device, rank, size, exchange, options);
+    return detail::join(device, rank, size, exchange, detail::bounded(options));
   } catch (const std::system_error& error) {
     throw CommError(fmt::format("rank {} cannot reach its peers: {}", rank, error.what()), rank);
   }
@@ -128,7 +136,8 @@ std::unique_ptr<Communicator> make_process_group(Device& device,
             environment.local_size),
         -1);
   }
-  const detail::Rendezvous rendezvous = detail::meet(environment, options);
+  const GroupOptions limited = detail::bounded(options);
+  const detail::Rendezvous rendezvous = detail::meet(environment, limited);
   int round = 0;
   const Exchange exchange = [&](std::string_view mine) {
     return rendezvous.client->gather(fmt::format("make the group, part {}", ++round),

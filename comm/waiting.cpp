@@ -42,7 +42,8 @@ struct Waiting::Clock {
 Waiting::Waiting(ControlBlock control, int rank, const GroupOptions& options)
     : control_(std::move(control)),
       rank_(rank),
-      report_after_(options.report_after),
+      report_after_(
+          std::clamp(options.report_after, milliseconds(1), milliseconds(kLongestTimeout))),
       log_(options.log),
       may_spin_(control_.size() <= usable_cores()) {}
 

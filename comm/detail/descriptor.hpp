@@ -15,6 +15,7 @@ enum class Operation : std::uint32_t {
   kAllGather,
   kBroadcast,
   kExchange,
+  kBarrier,
   kAllocate
 };
 [[nodiscard]] std::string_view name_of(Operation operation) noexcept;

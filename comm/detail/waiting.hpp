@@ -9,6 +9,9 @@
 
 namespace sifr::detail {
 
+/// Longer is as good as for ever, and would overflow the clock.
+inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 3650);
+
 /// The collective that a rank is in.
 struct Call {
   Operation operation = Operation::kExchange;

@@ -167,7 +167,7 @@ TEST_CASE("a silent rank ends the group at the deadline and is named", "[comm]")
     CHECK_THAT(
         message_of(error),
         Contains("all-gather \"block.2\"") &&
-            Contains("for rank 2 (last collective: number 1, exchange start; phase: step 3)"));
+            Contains("for rank 2 (last collective: number 1, barrier start; phase: step 3)"));
   }
 }
 

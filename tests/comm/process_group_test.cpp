@@ -88,9 +88,9 @@ TEST_CASE("a process that sends and leaves delivers first", "[comm][COM09]") {
 TEST_CASE("processes that make different calls are told both sides", "[comm]") {
   for (const auto& ended : Job(3, "mismatch").wait()) {
     CHECK(ended.code == 1);
-    CHECK_THAT(ended.errors,
-               Contains("rank 0 called exchange \"right\"") &&
-                   Contains("rank 1 called exchange \"left\""));
+    CHECK_THAT(
+        ended.errors,
+        Contains("rank 0 called barrier \"right\"") && Contains("rank 1 called barrier \"left\""));
   }
 }
 
