@@ -40,6 +40,8 @@ std::string_view nearest_key(std::string_view key, std::span<const std::string_v
   std::size_t best =
       std::max<std::size_t>(1, key.size() / 4) + 1;  // a quarter of the letters may differ
   for (const std::string_view candidate : candidates) {
+    const std::size_t shorter = std::min(key.size(), candidate.size());
+    if (std::max(key.size(), candidate.size()) - shorter >= best) continue;
     if (const std::size_t distance = edit_distance(key, candidate); distance < best) {
       best = distance;
       nearest = candidate;

@@ -21,6 +21,7 @@ struct Reading {
   Config& config;  ///< takes origins and notices
   Problems& problems;
   bool warns_of_unknown;
+  int unknown_count = 0;
 };
 
 /// The visitor that fills a section from a JSON object: reads by key, resolves "auto", records what

@@ -12,6 +12,8 @@ namespace {
 
 using Kind = JsonNode::Kind;
 
+constexpr int kMostUnknown = 100;  // that are told one by one
+
 std::string_view described(KeyType type) {
   switch (type) {
     case KeyType::kBool:
@@ -166,6 +168,11 @@ void UnusedKeys::refuse_unknown(const JsonMember& member,
                                 const std::string& parent,
                                 std::vector<std::string_view> candidates) {
   if (member.key.starts_with('_')) return;  // "_comment" and the like
+  if (++reading_.unknown_count > kMostUnknown) {
+    if (reading_.unknown_count == kMostUnknown + 1)
+      tell_unknown(parent, member.position, "more unknown keys, which are not listed");
+    return;
+  }
   const std::vector<KnownKey> known = known_keys();
   for (const KnownKey& key : known) {
     if (key.parent() == parent) candidates.push_back(key.key());
@@ -179,10 +186,16 @@ void UnusedKeys::refuse_unknown(const JsonMember& member,
     text += fmt::format("; did you mean \"{}\"?", nearest);
   }
   const std::string pointer = join_pointer(parent, member.key);
+  tell_unknown(pointer, member.position, text);
+}
+
+void UnusedKeys::tell_unknown(const std::string& pointer,
+                              Position position,
+                              const std::string& text) {
   if (reading_.warns_of_unknown) {
     reading_.config.notices.push_back(pointer + ": " + text);
   } else {
-    reading_.problems.add(pointer, member.position, text);
+    reading_.problems.add(pointer, position, text);
   }
 }
 

@@ -29,6 +29,7 @@ class UnusedKeys {
   void judge_block(const JsonNode& block, const std::string& pointer, const KnownKey& known);
   void judge_children(const JsonNode& block, const std::string& pointer, bool is_off);
   bool has_type(const JsonNode& value, const KnownKey& known);
+  void tell_unknown(const std::string& pointer, Position position, const std::string& text);
   void report(const JsonNode& value, const KnownKey& known);
 
   Reading& reading_;

@@ -36,6 +36,15 @@ TEST_CASE("many problems end in a count", "[robustness]") {
   CHECK(problems.size() >= 100);
 }
 
+TEST_CASE("a lenient config does not warn for ever", "[robustness]") {
+  std::string json = R"({"sifr": {"strict": "warn"}, )";
+  for (int i = 0; i < 5000; ++i)
+    json += "\"key" + std::to_string(i) + "\": 1,";
+  const sifr::Config config = parse(json + "}");
+  CHECK(config.notices.size() == 101);
+  CHECK(has(config.notices.back(), "more unknown keys"));
+}
+
 TEST_CASE("a file too large for a config is refused at once", "[robustness]") {
   CHECK(has(problem_of(std::string((1 << 20) + 1, ' ')), "too many for a config"));
   CHECK(has(problem_of("{\"_x\": [" + std::string(500'000, '1') + "]}"), "number overflow"));
