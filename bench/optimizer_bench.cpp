@@ -17,6 +17,8 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <cstdio>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -215,22 +217,29 @@ void measure(const Options& options) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options options;
   CLI::App app("Speed of the optimizer's kernels against the speed of memory");
+  app.option_defaults()->always_capture_default();
   app.add_option("--elements", options.elements, "elements of each array")
       ->check(CLI::PositiveNumber);
   app.add_option("--rounds", options.rounds, "rounds that count")->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "threads, the caller included")
       ->check(CLI::PositiveNumber);
-  app.option_defaults()->always_capture_default();
   CLI11_PARSE(app, argc, argv);
+  measure(options);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    measure(options);
-  } catch (const sifr::Error& error) {
-    fmt::print(stderr, "{}\n", error.message());
-    return 1;
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs(error.what(), stderr);
+  } catch (...) {
+    std::fputs("an unknown error", stderr);
   }
+  return 1;
 }

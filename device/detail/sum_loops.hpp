@@ -18,10 +18,13 @@ SIFR_INLINE void add_loop(const T* __restrict from, float* __restrict sums, std:
 
 /// The inputs pass by side by side: one pass over memory, at the speed of several streams.
 template <int kInputs, bool kAdd, class T>
-SIFR_INLINE void sum_loop(const T* const* inputs, float* out, std::int64_t count) {
+SIFR_INLINE void sum_loop(std::span<const ConstView> inputs,
+                          std::int64_t first,
+                          float* out,
+                          std::int64_t count) {
   const T* from[kInputs];
-  for (int r = 0; r < kInputs; ++r)
-    from[r] = inputs[r];
+  for (std::size_t r = 0; r < kInputs; ++r)
+    from[r] = inputs[r].as<T>() + first;
   SIFR_INDEPENDENT
   for (std::int64_t i = 0; i < count; ++i) {
     float sum = load(from[0][i]);
@@ -36,18 +39,15 @@ SIFR_INLINE void sum_up_to_four(std::span<const ConstView> inputs,
                                 std::int64_t first,
                                 float* out,
                                 std::int64_t count) {
-  const T* from[4] = {};
-  for (std::size_t r = 0; r < inputs.size(); ++r)
-    from[r] = inputs[r].as<T>() + first;
   switch (inputs.size()) {
     case 1:
-      return sum_loop<1, kAdd>(from, out, count);
+      return sum_loop<1, kAdd, T>(inputs, first, out, count);
     case 2:
-      return sum_loop<2, kAdd>(from, out, count);
+      return sum_loop<2, kAdd, T>(inputs, first, out, count);
     case 3:
-      return sum_loop<3, kAdd>(from, out, count);
+      return sum_loop<3, kAdd, T>(inputs, first, out, count);
     default:
-      return sum_loop<4, kAdd>(from, out, count);
+      return sum_loop<4, kAdd, T>(inputs, first, out, count);
   }
 }
 
