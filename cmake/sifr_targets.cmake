@@ -73,7 +73,7 @@ endfunction()
 get_filename_component(SIFR_BUILD_NAME "${CMAKE_BINARY_DIR}" NAME)
 
 # sifr_add_test(name SOURCES … DEPENDS … [LABELS …] [TIMEOUT seconds]): one Catch2 executable for a room;
-# every test case becomes a ctest of its own name.
+# every test case becomes a ctest of its own name. Slow ones are left out under sanitizers (see CONTRIBUTING.md).
 function(sifr_add_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -83,6 +83,10 @@ function(sifr_add_test name)
   add_executable(${name} ${arg_SOURCES})
   sifr_configure(${name})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} sifr_test_main)
+  if(SIFR_SANITIZE AND "slow" IN_LIST arg_LABELS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   catch_discover_tests(${name} EXTRA_ARGS --warn NoTests TEST_PREFIX "${SIFR_BUILD_NAME} ${name}: "
     PROPERTIES TIMEOUT ${arg_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[skipped\\]")
   # catch_discover_tests cannot pass a list, so the labels are set after it.
