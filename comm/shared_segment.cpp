@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <fcntl.h>
 #include <system_error>
 #include <utility>
@@ -11,8 +12,40 @@
 namespace sifr::detail {
 namespace {
 
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kSmallPage = 4096;
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library does not know yet
+
 [[noreturn]] void fail(int error, const char* call) {
   throw std::system_error(error, std::generic_category(), call);
+}
+
+/// Maps at an address where huge pages fit.
+std::byte* map_aligned(int descriptor, std::size_t bytes, int protection) {
+  const std::size_t room = bytes + kHugePage;
+  void* reserved =
+      mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) fail(errno, "mmap of address space for shared memory");
+  auto* const begin = static_cast<std::byte*>(reserved);
+  const std::size_t address = reinterpret_cast<std::uintptr_t>(begin);
+  const std::size_t head = (kHugePage - address % kHugePage) % kHugePage;
+  void* const data = mmap(begin + head, bytes, protection, MAP_SHARED | MAP_FIXED, descriptor, 0);
+  if (data == MAP_FAILED) {
+    const int error = errno;
+    munmap(begin, room);
+    fail(error, "mmap of shared memory");
+  }
+  const std::size_t end = (head + bytes + kSmallPage - 1) / kSmallPage * kSmallPage;
+  if (head > 0) munmap(begin, head);
+  if (end < room) munmap(begin + end, room - end);
+  return static_cast<std::byte*>(data);
+}
+
+/// Lets the system enter every page into this process's tables now instead of in the middle of a
+/// step.
+void touch(const std::byte* data, std::int64_t bytes) noexcept {
+  for (std::int64_t at = 0; at < bytes; at += std::int64_t{kSmallPage})
+    (void)*static_cast<const volatile std::byte*>(data + at);
 }
 
 }  // namespace
@@ -20,14 +53,12 @@ namespace {
 SharedSegment::SharedSegment(int descriptor, std::int64_t bytes, Access access) : bytes_(bytes) {
   if (bytes == 0) return;
   const int protection = access == Access::kReadOnly ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* data = mmap(nullptr,
-                    static_cast<std::size_t>(bytes),
-                    protection,
-                    MAP_SHARED | MAP_POPULATE,
-                    descriptor,
-                    0);
-  if (data == MAP_FAILED) fail(errno, "mmap of shared memory");
-  data_ = static_cast<std::byte*>(data);
+  data_ = map_aligned(descriptor, static_cast<std::size_t>(bytes), protection);
+  // Huge pages are read twice as fast as small ones. This asks for them whatever the system's
+  // switch for shared memory says; older kernels refuse, and small pages stay. The owner's pages
+  // are everybody's, so that peers find them done.
+  if (access == Access::kReadWrite) madvise(data_, static_cast<std::size_t>(bytes), kCollapse);
+  touch(data_, bytes);
 }
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept
