@@ -1,5 +1,6 @@
 #include "comm/detail/tensor_mover.hpp"
 
+#include "comm/detail/large_copy.hpp"
 #include "comm/detail/sum_with_zeros.hpp"
 
 #include <fmt/format.h>
@@ -164,8 +165,14 @@ void TensorMover::receive(const View& view, int root, std::size_t index, const C
 
 void TensorMover::copy(ConstView from, View to) {
   if (from.data == to.data || to.count == 0) return;
+  const bool is_large = to.bytes() >= kLargeCopy;
   device_.pool().parallel_for(to.bytes(), kCopyGrain, [&](std::int64_t first, std::int64_t last) {
-    std::memcpy(to.data + first, from.data + first, static_cast<std::size_t>(last - first));
+    const auto bytes = static_cast<std::size_t>(last - first);
+    if (is_large) {
+      copy_past_caches(to.data + first, from.data + first, bytes);
+    } else {
+      std::memcpy(to.data + first, from.data + first, bytes);
+    }
   });
   counts_.gathered += to.bytes();
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   sifr::detail::Store store(2, "token");
   std::span<const std::byte> left = std::as_bytes(std::span(data, size));

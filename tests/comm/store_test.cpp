@@ -14,9 +14,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const std::string& token() {
-  static const std::string kToken(32, 'a');
-  return kToken;
+std::string token() {
+  return std::string(32, 'a');
 }
 
 std::vector<Store::Outgoing> send(Store& store,

@@ -4,8 +4,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 using namespace sifr;
@@ -84,6 +86,26 @@ TEST_CASE("a list longer than a round is one collective", "[comm]") {
     expect(group.traffic().collectives == 1, "one collective");
     group.barrier({});
   });
+}
+
+TEST_CASE("a large gather at odd addresses copies every byte", "[comm]") {
+  constexpr std::int64_t kCount = (9 << 20) + 5;  // 16-bit elements: beyond what caches hold
+  std::vector<std::uint16_t> part(static_cast<std::size_t>(kCount) + 1);
+  std::vector<std::uint16_t> results(4 * static_cast<std::size_t>(kCount) + 2, 7);
+  for (std::size_t i = 0; i < part.size(); ++i)
+    part[i] = static_cast<std::uint16_t>(i * 2654435761U >> 8);
+  run_group(2, [&](Communicator& group) {
+    auto* whole = results.data() + 1 + 2 * kCount * group.rank();
+    const GatherPart gather = {
+        {reinterpret_cast<std::byte*>(part.data() + 1), kCount, DType::kBFloat16},
+        {reinterpret_cast<std::byte*>(whole), 2 * kCount, DType::kBFloat16}};
+    group.all_gather({&gather, 1}, {"large"}, group.stream()).wait();
+    for (const std::int64_t first : {std::int64_t{0}, kCount}) {
+      expect(std::equal(part.begin() + 1, part.end(), whole + first), "every byte");
+    }
+  });
+  CHECK(results.front() == 7);
+  CHECK(results.back() == 7);
 }
 
 TEST_CASE("collectives on two streams keep the order of the calls", "[comm]") {
