@@ -1,6 +1,7 @@
 #include "zero/agreed_order.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sifr {
 
@@ -23,7 +24,8 @@ std::uint8_t use_bit(int occurrence) {
 AgreedOrder::AgreedOrder(int units, std::vector<LeaseEvent> first)
     : order_(std::move(first)),
       uses_(static_cast<std::size_t>(units) * 2),
-      counts_(static_cast<std::size_t>(units) * kActs) {
+      counts_(static_cast<std::size_t>(units) * kActs),
+      is_leased_(static_cast<std::size_t>(units)) {
   done_.reserve(order_.size() * 2);
   next_.reserve(order_.size() * 2);
 }
@@ -68,7 +70,17 @@ void AgreedOrder::merge_uses(std::span<const std::uint8_t> uses) {
     uses_[i] |= uses[i];
 }
 
-bool AgreedOrder::is_kept(LeaseEvent event, int occurrence) const {
+// A release stays with the lease before it. Others were left out by this rank after it had released
+// the unit elsewhere.
+bool AgreedOrder::is_kept(LeaseEvent event, int occurrence) {
+  const auto unit = static_cast<std::size_t>(event.unit);
+  if (event.act == LeaseAct::kRelease) return std::exchange(is_leased_[unit], std::uint8_t{0}) != 0;
+  const bool is_kept = was_used(event, occurrence);
+  if (event.act == LeaseAct::kLease && is_kept) is_leased_[unit] = 1;
+  return is_kept;
+}
+
+bool AgreedOrder::was_used(LeaseEvent event, int occurrence) const {
   const std::uint8_t used = uses_[use_index(event)];
   if (used == 0)
     return occurrence ==
@@ -79,6 +91,7 @@ bool AgreedOrder::is_kept(LeaseEvent event, int occurrence) const {
 void AgreedOrder::adopt() {
   next_.clear();
   std::fill(counts_.begin(), counts_.end(), std::uint8_t{0});
+  std::fill(is_leased_.begin(), is_leased_.end(), std::uint8_t{0});
   for (const LeaseEvent event : done_) {
     std::uint8_t& occurrence = count(event);
     if (is_kept(event, occurrence)) next_.push_back(event);

@@ -19,10 +19,11 @@ struct LeaseEvent {
 ///
 /// Each event of a rank moves its cursor forward to that event. Those in between are *left out* by
 /// this rank: it takes part in their collectives all the same, so that every rank makes one
-/// sequence of collectives. An event that does not lie ahead is an *extra*, which every rank must
-/// make at the same place; a release never skips. What was done is logged; equal logs (compare
-/// `hash`) mean equal sequences. At the end of a step the log, less what no rank used, becomes the
-/// order of the next one. The first order is the declaration's, forward and back.
+/// sequence of collectives. (`left_out` may refuse one, which then comes later, as an extra.) An
+/// event that does not lie ahead is an *extra*, which every rank must make at the same place; a
+/// release never skips. What was done is logged; equal logs (compare `hash`) mean equal sequences.
+/// At the end of a step the log, less what no rank used, becomes the order of the next one. The
+/// first order is the declaration's, forward and back.
 class AgreedOrder {
  public:
   /// `first` is the order before anything was recorded.
@@ -86,15 +87,17 @@ class AgreedOrder {
   }
   void log(LeaseEvent event, bool used);
   [[nodiscard]] std::uint8_t& count(LeaseEvent event);
-  [[nodiscard]] bool is_kept(LeaseEvent event, int occurrence) const;
+  [[nodiscard]] bool is_kept(LeaseEvent event, int occurrence);
+  [[nodiscard]] bool was_used(LeaseEvent event, int occurrence) const;
 
   std::vector<LeaseEvent> order_;
   std::vector<LeaseEvent> done_;
   std::vector<LeaseEvent> next_;  // scratch of adopt
   std::size_t cursor_ = 0;
   std::uint64_t hash_ = 0;
-  std::vector<std::uint8_t> uses_;    // [unit][lease, closing]
-  std::vector<std::uint8_t> counts_;  // occurrences in this micro-batch: [unit][act]
+  std::vector<std::uint8_t> uses_;       // [unit][lease, closing]
+  std::vector<std::uint8_t> counts_;     // occurrences in this micro-batch: [unit][act]
+  std::vector<std::uint8_t> is_leased_;  // [unit], scratch of adopt
 };
 
 }  // namespace sifr

@@ -63,7 +63,8 @@ bool Coordinator::leave_out(LeaseEvent event) {
       gather(event.unit);
       break;
     case LeaseAct::kRelease:
-      if (at(event.unit).weight_leases == 0) let_go(event.unit);
+      if (at(event.unit).weight_leases > 0) return false;
+      let_go(event.unit);
       break;
     case LeaseAct::kOpen:
       open(event.unit);
@@ -129,7 +130,8 @@ Coordinator::Opened Coordinator::open_gradients(int unit) {
   if (noted_.capacity() < noted_.size() + open_leases_ + 2) noted_.reserve(noted_.capacity() * 2);
   const bool is_first = !state.is_started;
   if (is_first && layout_.unit(unit).gradient_bytes > 0) {
-    reach({LeaseAct::kOpen, unit});
+    // Where the order opened it before, ranks that leave the unit out have no event here either.
+    if (!state.is_open) reach({LeaseAct::kOpen, unit});
     open(unit);
     const View buffer{parts_.gradients->at(unit),
                       layout_.unit(unit).gradient_bytes / size_of(DType::kFloat32),

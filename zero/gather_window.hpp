@@ -20,7 +20,9 @@ namespace sifr {
 ///
 /// What is gathered, kept and dropped follows from the options and from the leases so far, never
 /// from time or completion: every rank makes the same gathers. A free unit stays until its memory
-/// is asked for, farthest next use first.
+/// is asked for, farthest next use first. Where the window cannot hold all units, a release is one
+/// of the leases that all ranks must make in the same places: a rank that left some units out, and
+/// meanwhile held others for longer, would drop other ones, and end the group.
 ///
 /// In debug mode every unit has a place of its own, which holds NaNs unless the unit is held, so
 /// that a pointer from an ended lease cannot read what looks like weights. Nothing is prefetched

@@ -65,8 +65,8 @@ View Reducer::accumulator(int unit, int segment) const {
 }
 
 void Reducer::close(int unit, bool contributes) {
-  memory_.close(unit);
   if (options_.reduce_at_boundary) {
+    memory_.close(unit);
     if (contributes) accumulate_locally(unit);
     memory_.retire(unit, communicator_.device().compute());
     return;
@@ -111,6 +111,7 @@ void Reducer::reduce_accumulators() {
 void Reducer::add(int unit, bool contributes) {
   const UnitLayout& layout = layout_.unit(unit);
   if (pending_elements_ + layout.sum_count > options_.reduce_bucket) flush();
+  memory_.close(unit);  // now: the flush retires what an earlier closing of this unit has left
   if (layout.sum_count > options_.reduce_bucket) {
     add_cut(unit, contributes);
   } else {

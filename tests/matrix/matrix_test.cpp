@@ -21,22 +21,22 @@ void check_all(const std::string& model, const std::string& dtype) {
   std::cout << "[matrix] " << model << " in " << dtype << ", " << coverage.text() << '\n';
 }
 
-TEST_CASE("no setting changes a bit of an odd model in fp32", "[matrix]") {
+TEST_CASE("no setting changes a bit of an odd model in fp32", "[matrix][ST301][ST312][ST315]") {
   check_all("odd", "fp32");
 }
-TEST_CASE("no setting changes a bit of an odd model in bf16", "[matrix]") {
+TEST_CASE("no setting changes a bit of an odd model in bf16", "[matrix][ST301][ST312][ST315]") {
   check_all("odd", "bf16");
 }
-TEST_CASE("no setting changes a bit of a tied Llama in fp32", "[matrix]") {
+TEST_CASE("no setting changes a bit of a tied Llama in fp32", "[matrix][ST312][ST315]") {
   check_all("tied", "fp32");
 }
-TEST_CASE("no setting changes a bit of a tied Llama in bf16", "[matrix]") {
+TEST_CASE("no setting changes a bit of a tied Llama in bf16", "[matrix][ST312][ST315]") {
   check_all("tied", "bf16");
 }
-TEST_CASE("no setting changes a bit of an untied Llama in fp32", "[matrix]") {
+TEST_CASE("no setting changes a bit of an untied Llama in fp32", "[matrix][ST312][ST315]") {
   check_all("untied", "fp32");
 }
-TEST_CASE("no setting changes a bit of an untied Llama in bf16", "[matrix]") {
+TEST_CASE("no setting changes a bit of an untied Llama in bf16", "[matrix][ST312][ST315]") {
   check_all("untied", "bf16");
 }
 

@@ -83,7 +83,8 @@ Config make_config(const Training& training) {
   const std::map<std::string, std::int64_t> prefetches = {
       {"none", 0}, {"some", 1500}, {"huge", 50'000'000}};
   const std::map<std::string, std::string> windows = {
-      {"none", R"("stage3_param_persistence_threshold": 0, "stage3_max_live_parameters": 0)"},
+      {"none",
+       R"("stage3_param_persistence_threshold": 0, "stage3_max_live_parameters": 0, "stage3_max_reuse_distance": 0)"},
       {"some", R"("stage3_param_persistence_threshold": 300, "stage3_max_live_parameters": 6000)"},
       {"all", R"("stage3_max_reuse_distance": 1000000000)"}};
   return parse_config(

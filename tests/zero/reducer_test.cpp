@@ -167,6 +167,21 @@ TEST_CASE("a micro-batch reads each gradient once, and moves nothing twice", "[z
   });
 }
 
+TEST_CASE("a unit that closes twice keeps its second gradient until that is reduced", "[zero]") {
+  // Left out first, then closed after all: the bucket holds one of the two.
+  const ZeroOptions options{
+      .stage = GENERATE(0, 1, 2, 3), .overlap = GENERATE(false, true), .reduce_bucket = 1000};
+  run_group(2, [&](Communicator& communicator) {
+    ZeroRank rank({unit("a", 700), unit("b", 2500), unit("c", 700)}, options, communicator);
+    rank.close(0, {});
+    rank.close(0, [](std::int64_t) { return 1.0F; });
+    rank.close(1, [](std::int64_t) { return 2.0F; });
+    rank.close(2, [](std::int64_t) { return 3.0F; });
+    rank.finish();
+    check_sums(rank, [](int u, std::int64_t) { return 2.0F * static_cast<float>(u + 1); });
+  });
+}
+
 TEST_CASE("what was dropped is never reduced", "[zero]") {
   RecordingCommunicator communicator(0, 2);
   ZeroRank rank({unit("a", 512), unit("b", 512)}, {.stage = 1}, communicator);

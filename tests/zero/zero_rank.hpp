@@ -25,7 +25,10 @@ struct ZeroRank {
 
   /// Closes a unit with gradient(element) in its first parameter and zeros in the padding.
   void close(int unit, const std::function<float(std::int64_t)>& gradient) {
-    if (!memory.open(unit)) reducer.flush();
+    if (!memory.open(unit)) {
+      reducer.flush();
+      static_cast<void>(memory.open(unit));
+    }
     if (gradient) {
       for (int s = 0; s < static_cast<int>(layout.unit(unit).segments.size()); ++s)
         fill(unit, s, gradient);
