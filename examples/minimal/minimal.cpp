@@ -4,6 +4,7 @@
 //   build/release/bin/sifr run --ranks 2 -- build/release/bin/minimal
 //   examples/minimal/ds_config.json
 //
+// With one rank it prints: step   0: loss 0.45338 … step 500: loss 0.00006
 #include <sifr.hpp>
 
 #include <array>

@@ -9,10 +9,11 @@ import tempfile
 BIN, ROOT = map(pathlib.Path, sys.argv[1:])
 
 
-def steps_of(program, *arguments):
+def steps_of(*command):
     """The lines about steps that a program prints."""
-    run = subprocess.run([BIN / program, *arguments], check=True, capture_output=True, text=True)
-    return [line for line in run.stdout.splitlines() if line.startswith("step ")]
+    run = subprocess.run([BIN / command[0], *command[1:]], check=True, capture_output=True, text=True)
+    lines = [line.removeprefix("[0] ") for line in run.stdout.splitlines()]
+    return [line for line in lines if line.startswith("step ")]
 
 
 def check_porting():
@@ -26,6 +27,9 @@ def check_porting():
             path.write_text(json.dumps(config))
             after = steps_of("porting_after", path)
             assert after == before, f"stage {stage}: {after} instead of {before}"
+            two = steps_of("sifr", "run", "--ranks", "2", "--", BIN / "porting_after", path)
+            of_two_ranks = two if stage == 0 else of_two_ranks
+            assert len(two) == 6 and two == of_two_ranks, f"stage {stage}: {two} instead of {of_two_ranks}"
     print("the ported trainer prints the same digits at stages 0 to 3")
 
 
