@@ -16,9 +16,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "safetensors files are little-endian, and read in place");
 
-// Shifts the 10 bits of fraction to their place and multiplies by the difference of the exponents'
-// biases, which is exact for normal and denormal values alike; infinities and NaNs need their own
-// exponent.
+// A denormal is a multiple of 2^-24, which fp32 holds exactly; other values keep their fraction,
+// and the exponent gets fp32's bias: 127 instead of 15.
 float widen_float16(std::uint16_t half) noexcept {
   const auto sign = (std::uint32_t{half} & 0x8000U) << 16;
   const auto magnitude = std::uint32_t{half} & 0x7FFFU;

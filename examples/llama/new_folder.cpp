@@ -55,6 +55,14 @@ void make_durable(const fs::path& path) {
   if (error != 0) throw sifr::IoError(path, "cannot be made durable", error);
 }
 
+// Leaves no moment in which neither is there.
+void exchange(const fs::path& folder, const fs::path& older) {
+  if (::renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, older.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS && errno != EXDEV)
+    throw sifr::IoError(older, "cannot be given its name", errno);
+  replace_by_renames(folder, older);
+}
+
 }  // namespace
 
 bool is_tokenizer_file(std::string_view name) {
@@ -122,18 +130,29 @@ void NewFolder::copy(const fs::path& from) const {
 
 void NewFolder::commit() {
   make_durable(temporary_);
-  // Exchanging leaves no moment in which neither is there; the older one is removed under the
-  // temporary name.
   const bool is_replacing = fs::exists(folder_);
-  const unsigned flags = is_replacing ? RENAME_EXCHANGE : RENAME_NOREPLACE;
-  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, folder_.c_str(), flags) != 0)
-    throw sifr::IoError(folder_, "cannot be given its name", errno);
-  make_durable(folder_.parent_path());
   if (is_replacing) {
-    std::error_code ignored;  // remains go with the next save
-    fs::remove_all(temporary_, ignored);
+    exchange(temporary_, folder_);
+  } else if (::rename(temporary_.c_str(), folder_.c_str()) != 0) {
+    throw sifr::IoError(folder_, "cannot be given its name", errno);
   }
+  make_durable(folder_.parent_path());
+  std::error_code ignored;  // remains go with the next save
+  if (is_replacing) fs::remove_all(temporary_, ignored);
   temporary_.clear();
+}
+
+void replace_by_renames(const fs::path& folder, const fs::path& older) {
+  const fs::path aside = older.string() + ".older";
+  if (::rename(older.c_str(), aside.c_str()) != 0)
+    throw sifr::IoError(older, "cannot be moved aside", errno);
+  if (::rename(folder.c_str(), older.c_str()) != 0) {
+    const int error = errno;
+    ::rename(aside.c_str(), older.c_str());
+    throw sifr::IoError(older, "cannot be given its name", error);
+  }
+  std::error_code ignored;
+  fs::remove_all(aside, ignored);
 }
 
 }  // namespace llama

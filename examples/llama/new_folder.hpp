@@ -9,9 +9,8 @@ namespace llama {
 /// it, and commit() puts that in its place. Until then, whatever goes wrong, an older save under
 /// this name is untouched. Throws sifr::IoError.
 ///
-///   NewFolder → path() is "NAME.partial" --files…--> commit: fsync, exchanged with NAME, older
-///   removed
-///                                            └──── destructor without commit: removed
+///   NAME.partial --files…--> commit: fsync, exchanged with NAME, the older one removed
+///                     └───── destructor without commit: removed
 class NewFolder {
  public:
   /// An existing `folder` must be empty or hold a model's files only, since all that it holds goes
@@ -33,6 +32,11 @@ class NewFolder {
   std::filesystem::path folder_;
   std::filesystem::path temporary_;  // empty once it has its name
 };
+
+/// Puts `folder` in the place of `older` by two renames, for file systems that cannot exchange: a
+/// kill between them leaves the older one as NAME.older. Throws sifr::IoError; then nothing has
+/// changed.
+void replace_by_renames(const std::filesystem::path& folder, const std::filesystem::path& older);
 
 /// Whether a file of this name belongs to a saved model: config, weights, their index, tokenizer.
 [[nodiscard]] bool is_model_file(std::string_view name);

@@ -127,3 +127,15 @@ TEST_CASE("too little space is told before a byte is written", "[llama][hugging_
   CHECK_THROWS_WITH(fresh.require_space(std::int64_t{1} << 60),
                     Contains("needs 1152921504606846976 bytes"));
 }
+
+TEST_CASE("two renames replace a folder where exchanging is impossible", "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  save({.folder = folder / "older", .shape = tiny_shape(false)});
+  save({.folder = folder / "new", .shape = tiny_shape(true)});
+  replace_by_renames(folder / "new", folder / "older");
+  check_readable(folder / "older", tiny_shape(true));
+  CHECK(folder.count() == 1);
+  CHECK_THROWS_AS(replace_by_renames(folder / "none", folder / "older"), sifr::IoError);
+  check_readable(folder / "older", tiny_shape(true));
+  CHECK(folder.count() == 1);
+}
