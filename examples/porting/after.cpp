@@ -38,7 +38,7 @@ struct Trainer final : sifr::Model {
     {
       const auto weights = engine.weights(embedding);
       for (int t = 0; t < kTokens; ++t) {
-        const float* row = weights.data<float>(0) + token_at(first + t) * kChannels;
+        const float* row = weights.data<float>(0) + row_of(token_at(first + t));
         std::memcpy(rows[0][t].data(), row, sizeof(rows[0][t]));
       }
     }
@@ -77,7 +77,7 @@ struct Trainer final : sifr::Model {
     }
     const auto gradients = engine.gradients(embedding);
     for (int t = 0; t < kTokens; ++t) {
-      float* row = gradients.data<float>(0) + token_at(first + t) * kChannels;
+      float* row = gradients.data<float>(0) + row_of(token_at(first + t));
       for (int c = 0; c < kChannels; ++c)
         row[c] += row_gradients[0][t][c];
     }

@@ -20,10 +20,10 @@ struct Tensors {
 
   Tensors() : memory(kVocabulary * kChannels + kLayers * (kChannels * kChannels + kChannels)) {
     embedding = memory.data();
-    float* next = embedding + kVocabulary * kChannels;
+    float* next = embedding + row_of(kVocabulary);
     for (Layer& layer : layers) {
-      layer = {next, next + kChannels * kChannels};
-      next += kChannels * kChannels + kChannels;
+      layer = {next, next + row_of(kChannels)};
+      next += row_of(kChannels) + kChannels;
     }
   }
 };
@@ -46,7 +46,7 @@ struct Trainer {
 
   float forward(int first) {
     for (int t = 0; t < kTokens; ++t) {
-      const float* row = weights.embedding + token_at(first + t) * kChannels;
+      const float* row = weights.embedding + row_of(token_at(first + t));
       std::memcpy(rows[0][t].data(), row, sizeof(rows[0][t]));
     }
     for (int l = 0; l < kLayers; ++l) {
@@ -79,7 +79,7 @@ struct Trainer {
                      weights.layers[l].weight);
     }
     for (int t = 0; t < kTokens; ++t) {
-      float* row = gradients.embedding + token_at(first + t) * kChannels;
+      float* row = gradients.embedding + row_of(token_at(first + t));
       for (int c = 0; c < kChannels; ++c)
         row[c] += row_gradients[0][t][c];
     }

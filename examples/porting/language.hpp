@@ -19,6 +19,11 @@ inline constexpr std::string_view kText =
     "and darkness was upon the face of the deep. And the Spirit of God moved upon the face of the "
     "waters. ";
 
+/// Where a token's row begins in the embedding.
+inline std::ptrdiff_t row_of(int token) {
+  return std::ptrdiff_t{token} * kChannels;
+}
+
 inline int token_at(int index) {
   return kText[static_cast<std::size_t>(index) % kText.size()];
 }
