@@ -121,7 +121,7 @@ MemoryPlan EngineState::agree_on_plan() {
         "engine",
         Level::kInfo,
         "{}",
-        start_screen(config_, layout_, plan, context_.description()));
+        start_screen(config_, batch_, layout_, plan, context_.description()));
     for (const std::string& notice : config_.notices)
       log(context_.log(), 0, "engine", Level::kWarning, "{}", notice);
   }

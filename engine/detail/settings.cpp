@@ -143,6 +143,7 @@ void throw_no_room(const MemoryPlan& plan, const MemoryTable& held) {
 }
 
 std::string start_screen(const Config& config,
+                         const BatchPlan& batch,
                          const Layout& layout,
                          const MemoryPlan& plan,
                          const std::string& group) {
@@ -155,6 +156,18 @@ std::string start_screen(const Config& config,
                                  parameters,
                                  layout.unit_count(),
                                  group);
+  text += fmt::format("{} samples a step = {} a micro-batch x {} accumulated x {} ranks\n",
+                      batch.train,
+                      batch.micro,
+                      batch.accumulation,
+                      layout.group_size());
+  const bool may_reduce_once = config.zero_optimization.stage < 2 && layout.group_size() > 1;
+  if (may_reduce_once && batch.accumulation > 1 && config.sifr.reduce_at == ReduceAt::kMicroBatch) {
+    text += fmt::format(
+        "\"sifr\": {{\"reduce_at\": \"boundary\"}} would send 1/{} of the gradients, with other "
+        "rounding\n",
+        batch.accumulation);
+  }
   text += describe(config);
   if (!text.ends_with('\n')) text += '\n';
   text += "planned bytes of this rank:\n";

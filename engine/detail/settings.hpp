@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config_schema/batch_plan.hpp"
 #include "config_schema/config.hpp"
 #include "engine/model.hpp"
 #include "zero/layout.hpp"
@@ -23,8 +24,9 @@ namespace sifr::detail {
 [[nodiscard]] std::int64_t missing_bytes(const MemoryPlan& plan, const MemoryTable& held);
 /// Throws OutOfMemory with held and planned bytes as its table.
 [[noreturn]] void throw_no_room(const MemoryPlan& plan, const MemoryTable& held);
-/// One screen: effective config, the plan by purpose and its sum, the group.
+/// One screen: effective config, batch sizes, the plan by purpose and its sum, the group.
 [[nodiscard]] std::string start_screen(const Config& config,
+                                       const BatchPlan& batch,
                                        const Layout& layout,
                                        const MemoryPlan& plan,
                                        const std::string& group);
