@@ -16,7 +16,7 @@ struct ZeroOptions {
   bool reduce_at_boundary = false;  // accumulate locally, reduce once a step (stages 0 and 1)
   bool poison = false;              // debug: released and unwritten memory holds NaNs
   std::optional<DType> wire = {};   // gradients are narrowed to it before they travel
-  std::int64_t reduce_bucket = 500'000'000;  // gradients that are reduced together
+  std::int64_t reduce_bucket = 500'000'000;  // reduced together; 0: each unit alone
   std::int64_t gather_bucket =
       500'000'000;  // updated weights that are gathered together (stages 1 and 2)
   std::int64_t prefetch = 50'000'000;  // stage 3: weights gathered ahead of their lease

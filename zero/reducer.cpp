@@ -112,7 +112,7 @@ void Reducer::add(int unit, bool contributes) {
   const UnitLayout& layout = layout_.unit(unit);
   if (pending_elements_ + layout.sum_count > options_.reduce_bucket) flush();
   memory_.close(unit);  // now: the flush retires what an earlier closing of this unit has left
-  if (layout.sum_count > options_.reduce_bucket) {
+  if (options_.reduce_bucket > 0 && layout.sum_count > options_.reduce_bucket) {
     add_cut(unit, contributes);
   } else {
     add_whole(unit, contributes);

@@ -16,9 +16,9 @@ namespace sifr {
 /// ranks are added in rank order, and that sum is written to (first micro-batch of the step) or
 /// added to the rank's slices.
 ///
-/// Neighbouring closings share a bucket of at most `reduce_bucket` elements, one collective each; a
-/// larger unit is cut across its slices, so that every rank owns a part of every piece. Buckets
-/// follow from the order of closings alone.
+/// Neighbouring closings share a bucket of at most `reduce_bucket` elements (0: none is shared),
+/// one collective each; a larger unit is cut across its slices, so that every rank owns a part of
+/// every piece. Buckets follow from the order of closings alone.
 class Reducer {
  public:
   Reducer(const Layout& layout,

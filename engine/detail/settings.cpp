@@ -74,6 +74,12 @@ ZeroOptions make_zero_options(const Config& config) {
   options.overlap = zero.overlaps();
   options.reduce_at_boundary = config.sifr.reduce_at == ReduceAt::kBoundary;
   options.poison = config.sifr.debug;
+  if (config.communication_data_type == WireDType::kFp16) {
+    throw config_error(
+        config,
+        "/communication_data_type",
+        "fp16 travels only in fp16 training, which is not there yet: use bf16 or fp32");
+  }
   if (config.communication_data_type) options.wire = to_dtype(*config.communication_data_type);
   options.reduce_bucket = zero.reduce_bucket_size;
   options.gather_bucket = zero.allgather_bucket_size;
