@@ -108,27 +108,30 @@ StepFacts engine_step(sifr::Engine& engine, std::span<const TokenBatch> micro_ba
 }
 
 TEMPLATE_TEST_CASE("on the engine the Llama takes the plain loop's steps",
-                   "[llama][engine]",
+                   "[llama][engine][PRE17][ACT06]",
                    float,
                    sifr::bfloat16) {
   using T = TestType;
   const bool tied = GENERATE(false, true);
   const int stage = GENERATE(0, 3);
+  const bool recompute = GENERATE(false, true);
   const LlamaShape shape = small_shape(tied);
   const auto values = values_by_name(shape);
   PlainTraining<T> plain(shape, kExtent, {});
   set_all(plain, values);
-  Llama model(options_of(shape, values));
+  LlamaOptions options = options_of(shape, values);
+  options.recompute = recompute;
+  Llama model(options);
   QuietRank rank;
   auto engine = rank.engine(model, config(stage, !std::is_same_v<T, float>));
-  for (unsigned step = 0; step < 3; ++step) {
+  for (unsigned step = 0; step < 5; ++step) {
     const auto first = tokens_of(2 * step, 2, 13);
     const auto second = tokens_of(2 * step + 1, 2, 13);
     const std::vector<TokenBatch> micro_batches = {{first, kExtent}, {second, kExtent}};
     const StepFacts expected = plain.step(micro_batches, {});
     const StepFacts ours = engine_step(engine, micro_batches);
-    CHECK(ours.loss == Approx(expected.loss).epsilon(step == 0 ? 1e-12 : 1e-5));
-    CHECK(ours.gradient_norm == Approx(expected.gradient_norm).epsilon(step == 0 ? 1e-7 : 1e-4));
+    CHECK(ours.loss == Approx(expected.loss).epsilon(step == 0 ? 1e-12 : 1e-4));
+    CHECK(ours.gradient_norm == Approx(expected.gradient_norm).epsilon(step == 0 ? 1e-7 : 1e-3));
   }
 }
 

@@ -196,6 +196,8 @@ TEST_CASE("20 steps in bf16 stay as near to transformers as two correct runs are
   const StepFacts& spread = oracle.bfloat16_spread;
   compare_steps(
       training, oracle, oracle.bfloat16_steps, {4 * spread.loss, 4 * spread.gradient_norm}, cases);
+  std::cout << "[oracle] tiny_llama left out: the weights after the bfloat16 steps, for which the "
+               "oracle gives no limit\n";
 }
 
 }  // namespace
