@@ -144,6 +144,7 @@ void Reducer::add_whole(int unit, bool contributes) {
     if (layout.segments[static_cast<std::size_t>(s)].trainable)
       buckets_[filling_].parts.push_back(part(unit, s, contributes));
   }
+  buckets_[filling_].add_name(layout.name);
   pending_.push_back(unit);
   pending_elements_ += layout.sum_count;
   pending_bytes_ += layout.gradient_bytes;
@@ -172,7 +173,8 @@ void Reducer::add_cut(int unit, bool contributes) {
 
 void Reducer::flush() {
   if (pending_.empty()) return;
-  start(layout_.unit(pending_.front()).name);
+  const Bucket& bucket = buckets_[filling_];
+  start({bucket.names.data(), bucket.names_length});
   for (const int unit : pending_)
     memory_.retire(unit, stream_);
   pending_.clear();
@@ -187,6 +189,13 @@ void Reducer::start(std::string_view name) {
   filling_ = (filling_ + 1) % buckets_.size();
   buckets_[filling_].done.wait();  // its parts are read until then
   buckets_[filling_].parts.clear();
+  buckets_[filling_].names_length = 0;
+}
+
+void Reducer::Bucket::add_name(std::string_view name) noexcept {
+  for (const std::string_view text : {std::string_view(names_length == 0 ? "" : ", "), name}) {
+    names_length += text.copy(names.data() + names_length, names.size() - names_length);
+  }
 }
 
 void Reducer::wait() {
@@ -197,6 +206,7 @@ void Reducer::wait() {
 
 void Reducer::drop_pending() {
   buckets_[filling_].parts.clear();
+  buckets_[filling_].names_length = 0;
   pending_.clear();
   pending_elements_ = 0;
   pending_bytes_ = 0;

@@ -51,7 +51,10 @@ class Reducer {
  private:
   struct Bucket {
     std::vector<ReducePart> parts = {};
+    std::array<char, 96> names = {};  // "c, b, a": its units, as far as there is room
+    std::size_t names_length = 0;
     Event done = {};
+    void add_name(std::string_view name) noexcept;
   };
   void add(int unit, bool contributes);
   void add_whole(int unit, bool contributes);

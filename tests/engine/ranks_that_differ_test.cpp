@@ -14,6 +14,11 @@ namespace {
 
 constexpr int kRanks = 3;
 
+// Units whose names are found in no other word of a message.
+SmallModel fruit() {
+  return SmallModel({{"apple"}, {"berry"}, {"cherry"}});
+}
+
 SmallConfig any_config() {
   const int stage = GENERATE(0, 1, 2, 3);
   const bool overlap = GENERATE(false, true);
@@ -22,14 +27,12 @@ SmallConfig any_config() {
   return {.stage = stage, .overlap = overlap, .zero = zero};
 }
 
-// A CommError on every rank that names both units and rank 1 beside another.
-void check_parted(const std::vector<std::string>& errors,
-                  const std::string& unit,
-                  const std::string& other) {
+// A CommError on every rank that names rank 1 beside rank 0 and the unit that comes too late or too
+// often. (What rank 0 is at then may be the end of its micro-batch.)
+void check_parted(const std::vector<std::string>& errors, const std::string& unit) {
   for (const std::string& error : errors) {
     INFO(error);
-    CHECK_THAT(error, StartsWith("CommError: "));
-    CHECK_THAT(error, Contains(unit) && Contains(other));
+    CHECK_THAT(error, StartsWith("CommError: ") && Contains(unit));
     CHECK_THAT(error, Contains("rank 0") && Contains("rank 1"));
   }
 }
@@ -44,42 +47,34 @@ void step_thrice(Engine& engine, const std::function<void()>& micro_batch) {
 TEST_CASE("a rank that reads units in another order ends the group", "[engine]") {
   const auto body = [](Engine& engine, SmallModel& model) {
     step_thrice(engine, [&] {
-      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("c")));
-      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("b")));
+      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("cherry")));
+      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("berry")));
       model.run(engine, 1);
     });
   };
-  const SmallConfig config = any_config();
-  for (const std::string& error : errors_of_ranks(kRanks, config, body)) {
-    INFO(error);
-    CHECK_THAT(error, StartsWith("CommError: ") && Contains("rank 0") && Contains("rank 1"));
-  }
+  check_parted(errors_of_ranks(kRanks, any_config(), body, fruit()), "erry");  // one of two
 }
 
-TEST_CASE("a rank that swaps two equal units ends the group, which hears both names", "[engine]") {
+TEST_CASE("a rank that swaps two equal units ends the group, which hears its name", "[engine]") {
   const auto body = [](Engine& engine, SmallModel& model) {
     step_thrice(engine, [&] {
       model.read(engine);
-      model.add(engine, "c", 1);
-      model.add(engine, engine.rank() == 1 ? "a" : "b", 1);
-      model.add(engine, engine.rank() == 1 ? "b" : "a", 1);
+      model.add(engine, "cherry", 1);
+      model.add(engine, engine.rank() == 1 ? "apple" : "berry", 1);
+      model.add(engine, engine.rank() == 1 ? "berry" : "apple", 1);
     });
   };
-  check_parted(errors_of_ranks(kRanks, any_config(), body), "b", "a");
+  check_parted(errors_of_ranks(kRanks, any_config(), body, fruit()), "berry");
 }
 
 TEST_CASE("a rank that leases a unit once more ends the group", "[engine]") {
   const auto body = [](Engine& engine, SmallModel& model) {
     step_thrice(engine, [&] {
       model.run(engine, 1);
-      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("b")));
+      if (engine.rank() == 1) static_cast<void>(engine.weights(model.unit("berry")));
     });
   };
-  for (const std::string& error : errors_of_ranks(kRanks, any_config(), body)) {
-    INFO(error);
-    CHECK_THAT(error, StartsWith("CommError: ") && Contains("b"));
-    CHECK_THAT(error, Contains("rank 0") && Contains("rank 1"));
-  }
+  check_parted(errors_of_ranks(kRanks, any_config(), body, fruit()), "berry");
 }
 
 // masters of unit b after three steps in which rank 1 does `on_rank_one`.

@@ -112,6 +112,14 @@ TEST_CASE("releases never skip and do not count in the hash", "[zero]") {
   CHECK(early.order.hash() == late.order.hash());
 }
 
+TEST_CASE("a release moves with its lease, and is recorded once", "[zero]") {
+  Rank rank("La Lb Ra Rb");
+  rank.does("La Ra Lb Rb");
+  CHECK(rank.finish() == "La Ra Lb Rb Ra Rb");
+  rank.next_step();
+  CHECK(text_of(rank.order.ahead()) == "La Ra Lb Rb");
+}
+
 TEST_CASE("a refused event comes later, as an extra", "[zero]") {
   Rank rank("La Ca Lb Cb");
   const auto refuse = [](LeaseEvent skipped) { return skipped.act != LeaseAct::kClose; };

@@ -25,8 +25,8 @@ TEST_CASE("neighbouring units share a bucket as long as they fit", "[zero]") {
   const auto calls = [&](std::int64_t bucket) {
     return calls_of(units, {.stage = 1, .reduce_bucket = bucket});
   };
-  CHECK(calls(1535) == Calls{"reduce c 1024", "reduce a 512"});
-  CHECK(calls(1536) == Calls{"reduce c 1536"});
+  CHECK(calls(1535) == Calls{"reduce c, b 1024", "reduce a 512"});
+  CHECK(calls(1536) == Calls{"reduce c, b, a 1536"});
   CHECK(calls(1023) == Calls{"reduce c 512", "reduce b 512", "reduce a 512"});
 }
 
