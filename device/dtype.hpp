@@ -35,7 +35,7 @@ struct float16 {
 // changes their result, and loops over them become vector code.
 
 /// Rounds to nearest even; denormals are kept, every NaN becomes 0x7FC0.
-[[nodiscard, gnu::always_inline]] constexpr bfloat16 to_bfloat16(float value) noexcept {
+[[nodiscard]] constexpr bfloat16 to_bfloat16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
   const bool is_nan = (bits & 0x7FFFFFFFU) > 0x7F800000U;
@@ -43,12 +43,12 @@ struct float16 {
 }
 
 /// Exact.
-[[nodiscard, gnu::always_inline]] constexpr float to_float(bfloat16 value) noexcept {
+[[nodiscard]] constexpr float to_float(bfloat16 value) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 
 /// Rounds to nearest even, beyond 65504 to infinity; denormals are kept, every NaN becomes 0x7E00.
-[[nodiscard, gnu::always_inline]] constexpr float16 to_float16(float value) noexcept {
+[[nodiscard]] constexpr float16 to_float16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000U;
   const std::uint32_t size = bits & 0x7FFFFFFFU;
@@ -67,7 +67,7 @@ struct float16 {
 }
 
 /// Exact.
-[[nodiscard, gnu::always_inline]] constexpr float to_float(float16 value) noexcept {
+[[nodiscard]] constexpr float to_float(float16 value) noexcept {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000U) << 16;
   const std::uint32_t size = value.bits & 0x7FFFU;
   const std::uint32_t normal = (size << 13) + (112U << 23);

@@ -35,7 +35,9 @@ PlainTraining<T>::PlainTraining(const LlamaShape& shape,
 template <class T>
 void PlainTraining<T>::set(std::size_t parameter, std::span<const float> values) {
   masters_[parameter].assign(values.begin(), values.end());
-  std::transform(values.begin(), values.end(), model_.weights(parameter).begin(), narrow<T>);
+  std::transform(values.begin(), values.end(), model_.weights(parameter).begin(), [](float value) {
+    return narrow<T>(value);
+  });
 }
 
 template <class T>
