@@ -11,8 +11,8 @@ namespace sifr {
 /// Mix-in of every exception that sifr throws, so that one catch gets them all:
 /// `catch (const sifr::Error& error) { std::cerr << error.message(); }`
 ///
-/// There is one type per reaction of the caller. This header holds those that every room throws; the
-/// others lie where they are thrown (ConfigError, DeviceError, OutOfMemory, CommError, …).
+/// There is one type per reaction of the caller. This header holds those that every room throws;
+/// the others lie where they are thrown (ConfigError, DeviceError, OutOfMemory, CommError, …).
 class SIFR_API Error {
  public:
   Error() = default;

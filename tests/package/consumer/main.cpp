@@ -1,7 +1,8 @@
 // A trainer as a user of the package writes it: one parameter of four elements is pulled to 1.
+#include <sifr.hpp>
+
 #include <cmath>
 #include <cstdio>
-#include <sifr.hpp>
 
 namespace {
 
