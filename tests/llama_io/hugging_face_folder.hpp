@@ -39,6 +39,7 @@ inline std::int64_t count_of(const std::vector<std::int64_t>& shape) {
 
 inline std::vector<float> values_of(std::size_t parameter, std::int64_t count) {
   std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     const float exact = static_cast<float>(1000 * parameter) + static_cast<float>(i);
     values.push_back(sifr::to_float(sifr::to_bfloat16(exact)));
@@ -56,6 +57,7 @@ inline sifr::ConstView view_of(const std::vector<float>& values) {
 inline void write_weights(const std::filesystem::path& path,
                           const std::vector<llama::NamedParameter>& parameters) {
   std::vector<sifr::SafetensorsWriter::Declared> declared;
+  declared.reserve(parameters.size());
   for (const auto& one : parameters)
     declared.push_back({one.name, sifr::DType::kFloat32, one.shape});
   sifr::SafetensorsWriter writer(path, declared);
