@@ -19,7 +19,7 @@ class Step {
   Step()
       : device_(make_host_device({.threads = 2})),
         worker_(device_->make_stream("worker")),
-        buffer_(device_->allocate(6 * 4 * kCount, Purpose::kOptimizer)) {
+        buffer_(device_->allocate(24 * kCount, Purpose::kOptimizer)) {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       arrays_[i] = {
           buffer_.data() + static_cast<std::int64_t>(i) * 4 * kCount, kCount, DType::kFloat32};

@@ -30,7 +30,7 @@ class Machine {
   TemporaryFolder folder_;
 };
 
-constexpr std::int64_t kAll = 1000 * 1024;
+constexpr std::int64_t kAll = std::int64_t{1000} * 1024;
 
 }  // namespace
 

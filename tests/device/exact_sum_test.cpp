@@ -61,6 +61,7 @@ std::vector<std::vector<double>> cases() {
     all.push_back(random_doubles(random, count));
   for (int i = 0; i < 100; ++i) {
     std::vector<double> near;
+    near.reserve(51);
     for (int k = 0; k < 50; ++k) {
       near.push_back(std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())),
                                 -static_cast<int>(random() % 120)));

@@ -33,8 +33,9 @@ TEST_CASE("a hash is the same however the values are cut on quanta", "[device]")
   kernels::Hash128 in_one;
   kernels::hash(whole, 4, 0, in_one, stream);
   stream.synchronize();
-  kernels::Hash128 parts = hash(whole.slice(256 * 300, 100003 - 256 * 300), 4, 256 * 300);
-  parts.add(hash(whole.slice(0, 256 * 300), 4));
+  constexpr std::int64_t kCut = 300 * kernels::kQuantum;
+  kernels::Hash128 parts = hash(whole.slice(kCut, 100003 - kCut), 4, kCut);
+  parts.add(hash(whole.slice(0, kCut), 4));
   CHECK(in_one == parts);
   CHECK(in_one == hash(whole, 4));
 }

@@ -42,6 +42,7 @@ TEST_CASE("host memory is resident from the start", "[device]") {
 TEST_CASE("large buffers of one size do not lie a power of two apart", "[device]") {
   const auto device = make_host_device({});
   std::vector<Buffer> buffers;
+  buffers.reserve(4);
   std::vector<std::uintptr_t> places;  // within a huge page
   for (int i = 0; i < 4; ++i) {
     buffers.push_back(device->allocate(4 << 20, Purpose::kOptimizer));

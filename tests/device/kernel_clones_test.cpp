@@ -40,6 +40,7 @@ void check_variants(const std::function<Result(const KernelVariant&)>& compute,
 template <class T>
 std::vector<float> widen(const std::vector<T>& values) {
   std::vector<float> wide;
+  wide.reserve(values.size());
   for (const T value : values)
     wide.push_back(to_float(value));
   return wide;

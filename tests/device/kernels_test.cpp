@@ -39,6 +39,7 @@ template <class T>
 std::vector<float> reference_sum(const std::vector<std::vector<T>>& inputs,
                                  const std::vector<float>* before) {
   std::vector<float> sums;
+  sums.reserve(inputs[0].size());
   for (std::size_t i = 0; i < inputs[0].size(); ++i) {
     const auto value = [&](std::size_t r) {
       if constexpr (std::is_same_v<T, float>) return inputs[r][i];
@@ -57,10 +58,12 @@ void check_sums(Stream& stream) {
   for (const std::int64_t count : kCounts) {
     for (const std::size_t ranks : {1, 2, 3, 5}) {
       std::vector<std::vector<T>> inputs;
+      inputs.reserve(ranks);
       for (std::size_t r = 0; r < ranks; ++r) {
         inputs.push_back(narrow<T>(any_values(count, static_cast<std::uint32_t>(r))));
       }
       std::vector<ConstView> views;
+      views.reserve(ranks);
       for (const std::vector<T>& input : inputs)
         views.push_back(view_of(input));
       const std::vector<float> before = any_values(count, 99);

@@ -93,6 +93,7 @@ TEST_CASE("sizes and limits below zero are usage errors, overflow is OutOfMemory
 TEST_CASE("an account may be used by several threads", "[device]") {
   const auto account = MemoryAccount::make({.device = 1000});
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int k = 0; k < 1000; ++k)

@@ -57,7 +57,8 @@ TEST_CASE("an event is complete when the work before it is done", "[device]") {
   const Event before = stream.record();
   stream.submit([&] { gate.pass(); });
   const Event after = stream.record();
-  const Event copy = after;
+  Event copy;
+  copy = after;
   CHECK(before.is_complete());
   CHECK_FALSE(after.is_complete());
   gate.open();
@@ -235,6 +236,7 @@ TEST_CASE("threads may submit to one stream and wait for its events", "[device]"
   Stream stream = Stream::worker("shared");
   int count = 0;  // only the worker writes it
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
       for (int k = 0; k < 500; ++k) {
