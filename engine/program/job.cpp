@@ -1,9 +1,8 @@
 #include "engine/program/job.hpp"
 
 #include "comm/meeting_point.hpp"
-#include "engine/program/exit_status.hpp"
+#include "engine/program/first_failure.hpp"
 #include "engine/program/job_guard.hpp"
-#include "engine/program/rank_output.hpp"
 #include "engine/program/rank_process.hpp"
 
 #include <fmt/format.h>
@@ -16,12 +15,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <limits>
 #include <optional>
 #include <poll.h>
 #include <string_view>
 #include <system_error>
-#include <tuple>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -36,17 +33,6 @@ using Clock = std::chrono::steady_clock;
 // After a rank has failed the others have this long to end by themselves, telling why, then as long
 // after SIGTERM.
 constexpr auto kGrace = std::chrono::seconds(3);
-
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
-struct Rank {
-  RankProcess process;
-  RankOutput output;
-  RankOutput errors;
-  std::int64_t silent_since = kNever;  // the look at which its errors had come to an end
-  std::optional<ExitStatus> ended = {};
-  bool ended_by_itself = false;
-};
 
 /// The launcher's own variables, with those that tell a rank who it is in place of an outer job's.
 std::vector<std::string> environment_of(const MeetingPoint& meeting_point, int rank) {
@@ -79,7 +65,6 @@ class Job {
   void escalate();
   void read_output();
   [[nodiscard]] bool is_running() const;
-  [[nodiscard]] const Rank* first_failure() const;
   void report_failure(const Rank& rank) const;
 
   const JobOptions& options_;
@@ -119,7 +104,7 @@ int Job::run() {
     rank.output.finish();
     rank.errors.finish();
   }
-  const Rank* failed = first_failure();
+  const Rank* failed = find_first_failure(ranks_);
   if (failed == nullptr) return 0;
   if (passed_on_ == 0) report_failure(*failed);
   return failed->ended->code();
@@ -185,20 +170,6 @@ void Job::collect_ended() {
     if (!rank.ended->is_success() && passed_on_ == 0 && !patience_ends_)
       patience_ends_ = Clock::now() + kGrace;
   }
-}
-
-const Rank* Job::first_failure() const {
-  // The system may tell of a peer's end before that of the rank that caused it. A kill or a crash
-  // is the cause wherever it is found; otherwise the rank is whose streams closed first.
-  const auto order = [](const Rank& rank) {
-    return std::tuple(!rank.ended->is_crash(), rank.silent_since);
-  };
-  const Rank* first = nullptr;
-  for (const Rank& rank : ranks_) {
-    if (rank.ended->is_success() || !rank.ended_by_itself) continue;
-    if (first == nullptr || order(rank) < order(*first)) first = &rank;
-  }
-  return first;
 }
 
 void Job::escalate() {

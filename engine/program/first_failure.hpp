@@ -1,0 +1,32 @@
+#pragma once
+
+#include "engine/program/exit_status.hpp"
+#include "engine/program/rank_output.hpp"
+#include "engine/program/rank_process.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace sifr::program {
+
+/// A rank from its start to its end.
+struct Rank {
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  RankProcess process;
+  RankOutput output;
+  RankOutput errors;
+  std::int64_t silent_since = kNever;  // the launcher's look at which its errors had come to an end
+  std::optional<ExitStatus> ended = {};
+  bool ended_by_itself = false;
+};
+
+/// The rank whose failure made the others fail, among ranks that have all ended; null if none
+/// failed. The system may tell of a peer's end before that of the rank that caused it, so this
+/// asks, in this order: whom the peers' errors call dead, who was killed or crashed, whose streams
+/// closed first.
+[[nodiscard]] const Rank* find_first_failure(std::span<const Rank> ranks);
+
+}  // namespace sifr::program
