@@ -5,11 +5,12 @@ cd "$(dirname "$0")/.."
 
 usage() {
   cat <<'END'
-usage: bash tests/run.sh [--fast] [--label NAME] [--oracles]
-  (nothing)     the whole suite: format, clang-tidy on clang 14, release, ASan with UBSan, TSan, fuzzers, packages,
-                mutations
+usage: bash tests/run.sh [--fast] [--label NAME] [--tidy] [--oracles]
+  (nothing)     the whole suite: format, release, ASan with UBSan, TSan, fuzzers, packages, mutations
   --fast        the daily loop: the release build and its tests without the label slow
   --label NAME  the release build and the tests of one label: a room (device, comm, …), layers, package, mutations, …
+  --tidy        the whole suite, and everything once more with clang 14 and clang-tidy beside it: some 20 minutes more
+                the first time
   --oracles     first install PyTorch and transformers (5 GB, once) into ${XDG_CACHE_HOME:-~/.cache}/sifr;
                 without them their tests print [skipped]
 END
@@ -17,11 +18,13 @@ END
 
 mode=whole
 oracles=no
+tidy=""
 label=""
 while [ $# -gt 0 ]; do
   case $1 in
     --fast) mode=fast ;;
     --label) mode=label label=${2:?--label needs a name} && shift ;;
+    --tidy) tidy=tidy ;;
     --oracles) oracles=yes ;;
     --help | -h) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -69,9 +72,10 @@ case $mode in
   fast) run_ctest --test-dir build/release --label-exclude slow && exit 0 || exit 1 ;;
   label) run_ctest --test-dir build/release --label-regex "^$label\$" && exit 0 || exit 1 ;;
 esac
-for preset in asan tsan tidy fuzz; do build $preset; done
+for preset in asan tsan fuzz $tidy; do build "$preset"; done
 
-# All builds' tests as one run with one summary. The clang build (tidy) runs the kernels' tests: same bits as g++'s.
+# All builds' tests as one run with one summary. The clang build runs the kernels' tests: same bits as g++'s.
 mkdir -p build/suite
-printf 'subdirs("%s")\n' "$PWD"/build/{release,asan,tsan,fuzz,tidy/tests/device} >build/suite/CTestTestfile.cmake
+printf 'subdirs("%s")\n' "$PWD"/build/{release,asan,tsan,fuzz} ${tidy:+"$PWD/build/tidy/tests/device"} \
+  >build/suite/CTestTestfile.cmake
 run_ctest --test-dir build/suite
