@@ -25,7 +25,9 @@ std::unique_ptr<detail::EngineState> start(Model* model,
     const Config config = load();
     context.communicator().set_timeout(
         std::chrono::milliseconds(static_cast<std::int64_t>(config.sifr.comm_timeout * 1000)));
-    return std::make_unique<detail::EngineState>(model, declare, config, context, std::move(own));
+    auto state = std::make_unique<detail::EngineState>(model, declare, config, context);
+    state->keep(std::move(own));
+    return state;
   } catch (const CommError&) {
     throw;
   } catch (const detail::AgreedFailure& failure) {

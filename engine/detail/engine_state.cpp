@@ -22,10 +22,8 @@ constexpr std::int64_t kFillPiece = 1 << 16;  // elements that a fill is asked f
 EngineState::EngineState(Model* model,
                          const Engine::Declare& declare_units,
                          const Config& config,
-                         Context& context,
-                         std::unique_ptr<Context> own_context)
+                         Context& context)
     : model_(model),
-      own_context_(std::move(own_context)),
       context_(context),
       communicator_(context.communicator()),
       device_(context.device()),

@@ -31,14 +31,14 @@ struct AgreedFailure {
 /// Everything behind an Engine. Lives at one address, which units and leases refer to.
 class EngineState {
  public:
-  /// `model` is null where only a declare function was given; `own_context` where the trainer
-  /// brings one.
-  EngineState(Model* model,
-              const Engine::Declare& declare,
-              const Config& config,
-              Context& context,
-              std::unique_ptr<Context> own_context);
+  /// `model` is null where only a declare function was given. `context` outlives the object, unless
+  /// it keeps it.
+  EngineState(Model* model, const Engine::Declare& declare, const Config& config, Context& context);
   ~EngineState();
+  /// The context that the engine made for itself; null where the trainer brings one.
+  void keep(std::unique_ptr<Context> own_context) noexcept {
+    own_context_ = std::move(own_context);
+  }
   EngineState(const EngineState&) = delete;
   EngineState& operator=(const EngineState&) = delete;
 
