@@ -7,7 +7,7 @@
 namespace sifr {
 namespace {
 
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();  // samples of a step
 
 // The key to blame: one that the file has.
 std::string batch_key(const Config& config) {
@@ -16,7 +16,7 @@ std::string batch_key(const Config& config) {
                                                : "/gradient_accumulation_steps";
 }
 
-// micro · accumulation · world, or nothing where int64 cannot hold it.
+// micro · accumulation · world, or nothing beyond kMax.
 std::optional<std::int64_t> product(std::int64_t micro,
                                     std::int64_t accumulation,
                                     std::int64_t world) {
@@ -62,6 +62,11 @@ BatchPlan resolve_batch(const Config& config, int world) {
                           config.gradient_accumulation_steps}) {
     if (key && *key < 1)
       throw config_error(config, batch_key(config), "batch keys must be at least 1");
+    if (key && *key > kMax) {
+      throw config_error(config,
+                         batch_key(config),
+                         fmt::format("{} samples are more than the {} of a step", *key, kMax));
+    }
   }
   const BatchPlan plan = complete(config, world);
   if (plan.train < 1 || plan.micro < 1 || plan.accumulation < 1 ||

@@ -12,8 +12,10 @@ void write_log(
     if (sink) return sink(level, {line.data(), line.size()});
     if (level == Level::kDebug || (level == Level::kInfo && rank != 0)) return;
     line.push_back('\n');
-    std::fwrite(line.data(), 1, line.size(), level == Level::kInfo ? stdout : stderr);
-  } catch (...) {  // a full disk, a failing sink: the work goes on without the notice
+    std::FILE* stream = level == Level::kInfo ? stdout : stderr;
+    std::fwrite(line.data(), 1, line.size(), stream);
+    std::fflush(stream);  // in a log file too, before what comes next may end the process
+  } catch (...) {         // a full disk, a failing sink: the work goes on without the notice
     return;
   }
 }

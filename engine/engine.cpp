@@ -2,11 +2,14 @@
 
 #include "engine/detail/engine_state.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sifr {
 
 namespace {
+
+constexpr double kLongestWait = 1e9;  // seconds: more than anybody means by a number beyond it
 
 void tell_group(Context& context, const char* text) {
   if (context.size() > 1) context.communicator().abort(std::string("Engine::initialize: ") + text);
@@ -23,8 +26,8 @@ std::unique_ptr<detail::EngineState> start(Model* model,
   Context& context = setup.context != nullptr ? *setup.context : *own;
   try {
     const Config config = load();
-    context.communicator().set_timeout(
-        std::chrono::milliseconds(static_cast<std::int64_t>(config.sifr.comm_timeout * 1000)));
+    context.communicator().set_timeout(std::chrono::milliseconds(
+        static_cast<std::int64_t>(std::min(config.sifr.comm_timeout, kLongestWait) * 1000)));
     auto state = std::make_unique<detail::EngineState>(model, declare, config, context);
     state->keep(std::move(own));
     return state;

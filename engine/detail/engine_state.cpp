@@ -137,10 +137,10 @@ void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& pl
                  "ranks 0 and {} have different configurations",
                  r);
   }
-  SIFR_REQUIRE(UsageError,
-               config_.optimizer || layout_.trainable_count() == 0,
-               "{} has no \"optimizer\": add the block, or give the hint lr for AdamW",
-               config_.file_name);
+  if (!config_.optimizer && layout_.trainable_count() > 0) {
+    throw config_error(
+        config_, "/optimizer", "is missing: add the block, or give the hint lr for AdamW");
+  }
   const MemoryTable held = device_.account().table();
   if (offers[index(context_.rank())].missing > 0) throw_no_room(plan, held);
   for (std::size_t r = 0; r < offers.size(); ++r) {

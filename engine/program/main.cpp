@@ -4,17 +4,31 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace {
 
 constexpr int kUsage = 2;
 
+// A job goes on when the reader of its output has gone, and descriptors of its own never take the
+// place of a closed standard stream.
+void settle_streams() {
+  std::signal(SIGPIPE, SIG_IGN);
+  int descriptor = STDIN_FILENO;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO)
+    descriptor = open("/dev/null", O_RDWR);
+  if (descriptor >= 0) close(descriptor);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   try {
+    settle_streams();
     CLI::App app("Runs and inspects training jobs of the sifr library.", "sifr");
     app.set_version_flag(
         "--version",

@@ -24,7 +24,7 @@ TEST_CASE("an engine with its own context tells why it cannot start", "[engine]"
     const Engine engine = Engine::initialize(declare, config);
   };
   CHECK_THROWS_AS(start(declare_one, config_with(kOptimizer)), ConfigError);
-  CHECK_THROWS_AS(start(declare_one, config_with(micro + R"("steps_per_print": 1)")), UsageError);
+  CHECK_THROWS_AS(start(declare_one, config_with(micro + R"("steps_per_print": 1)")), ConfigError);
   const auto twice = [](Units& units) {
     declare_one(units);
     declare_one(units);
