@@ -46,4 +46,10 @@ void save_model(sifr::Engine& engine,
   });
 }
 
+void try_to_save(sifr::Context& context, const SaveOptions& options, sifr::DType dtype) {
+  on_root(context, "--save", [&] {
+    const HuggingFaceWriter writer(options, declared(options.shape, dtype));
+  });
+}
+
 }  // namespace llama

@@ -13,4 +13,8 @@ void save_model(sifr::Engine& engine,
                 sifr::DType dtype,
                 sifr::ExportAs what);
 
+/// Collective: finds out before any training what would keep save_model from writing: the name,
+/// what it holds, its parent, the space. Throws as save_model does; nothing is left behind.
+void try_to_save(sifr::Context& context, const SaveOptions& options, sifr::DType dtype);
+
 }  // namespace llama

@@ -51,6 +51,17 @@ Trainer::Trainer(sifr::Context& context,
   on_root(context, "--metrics", [&] {
     if (!options_.metrics.empty()) metrics_.emplace(options_.metrics);
   });
+  const bool is_wide = options.save_masters || engine_dtype() == sifr::DType::kFloat32;
+  const auto dtype = is_wide ? sifr::DType::kFloat32 : sifr::DType::kBFloat16;
+  if (!options_.save.empty()) try_to_save(context, save_options(), dtype);
+}
+
+sifr::DType Trainer::engine_dtype() const {
+  return inputs_.config().bf16.enabled ? sifr::DType::kBFloat16 : sifr::DType::kFloat32;
+}
+
+SaveOptions Trainer::save_options() const {
+  return {.folder = options_.save, .shape = inputs_.shape(), .source = inputs_.model()};
 }
 
 End Trainer::run() {
@@ -137,13 +148,9 @@ void Trainer::evaluate() {
 }
 
 void Trainer::save() {
-  const sifr::DType dtype =
-      inputs_.config().bf16.enabled ? sifr::DType::kBFloat16 : sifr::DType::kFloat32;
-  const SaveOptions save{
-      .folder = options_.save, .shape = inputs_.shape(), .source = inputs_.model()};
   save_model(engine_,
-             save,
-             dtype,
+             save_options(),
+             engine_dtype(),
              options_.save_masters ? sifr::ExportAs::kMasters : sifr::ExportAs::kWeights);
   if (is_root()) fmt::print("saved {}\n", options_.save.string());
 }

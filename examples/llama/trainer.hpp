@@ -1,5 +1,6 @@
 #pragma once
 
+#include "examples/llama/hugging_face_writer.hpp"
 #include "examples/llama/inputs.hpp"
 #include "examples/llama/llama_model.hpp"
 #include "examples/llama/metrics.hpp"
@@ -35,6 +36,8 @@ class Trainer {
   [[nodiscard]] bool is_interrupted();
   void evaluate();
   void save();
+  [[nodiscard]] SaveOptions save_options() const;
+  [[nodiscard]] sifr::DType engine_dtype() const;
   [[nodiscard]] End finish();
   void generate();
   [[nodiscard]] bool is_root() const noexcept { return engine_.rank() == 0; }
