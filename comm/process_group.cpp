@@ -115,6 +115,11 @@ std::unique_ptr<Communicator> join_process_group(
                "rank {} does not exist in a group of {}",
                rank,
                size);
+  SIFR_REQUIRE(UsageError,
+               static_cast<std::size_t>(size) <= detail::kMostDescriptors,
+               "a group of processes has at most {} ranks, not {}",
+               detail::kMostDescriptors,
+               size);
   if (size == 1) return std::move(make_thread_group({&device}, options).front());
   try {
     return detail::join(device, rank, size, exchange, detail::bounded(options));

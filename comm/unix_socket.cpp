@@ -1,6 +1,7 @@
 #include "comm/detail/unix_socket.hpp"
 
 #include "comm/communicator.hpp"
+#include "device/detail/check.hpp"
 
 #include <fmt/format.h>
 #include <sys/random.h>
@@ -17,7 +18,6 @@
 namespace sifr::detail {
 namespace {
 
-constexpr std::size_t kMostDescriptors = 250;  // the kernel takes 253 in a message
 constexpr int kPollMilliseconds = 50;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -108,6 +108,11 @@ int UnixSocket::peer_process() const noexcept {
 }
 
 void UnixSocket::send(std::span<const std::byte> message, std::span<const int> descriptors) const {
+  SIFR_REQUIRE(UsageError,
+               descriptors.size() <= kMostDescriptors,
+               "a message carries at most {} open files, not {}",
+               kMostDescriptors,
+               descriptors.size());
   iovec piece = {const_cast<std::byte*>(message.data()), message.size()};
   ControlRoom room;
   msghdr header = {};

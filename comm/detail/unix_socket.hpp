@@ -16,6 +16,9 @@ using KeepWaiting = std::function<void()>;
 /// Waits until `descriptor` can be read; `keep_waiting` ends it.
 void wait_readable(int descriptor, const KeepWaiting& keep_waiting);
 
+/// A message carries no more open files; the kernel's own limit is 253.
+inline constexpr std::size_t kMostDescriptors = 250;
+
 /// A connection between two processes of one host and one user, in messages that may carry open
 /// files.
 class UnixSocket {
