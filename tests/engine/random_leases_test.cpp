@@ -113,7 +113,7 @@ TEST_CASE("random programs of leases come to the same bits at every stage",
     config.zero = fmt::format(
         R"("reduce_bucket_size": {}, "allgather_bucket_size": {}, "stage3_prefetch_bucket_size": {},
         "stage3_max_live_parameters": {}, "stage3_param_persistence_threshold": {}, "stage3_max_reuse_distance": {},)",
-        1 + program.below(4000),
+        program.below(4) * program.below(2000),
         1 + program.below(4000),
         program.below(6000),
         program.below(6000),

@@ -28,6 +28,7 @@ TEST_CASE("neighbouring units share a bucket as long as they fit", "[zero]") {
   CHECK(calls(1535) == Calls{"reduce c, b 1024", "reduce a 512"});
   CHECK(calls(1536) == Calls{"reduce c, b, a 1536"});
   CHECK(calls(1023) == Calls{"reduce c 512", "reduce b 512", "reduce a 512"});
+  CHECK(calls(0) == Calls{"reduce c 512", "reduce b 512", "reduce a 512"});  // none is shared
 }
 
 TEST_CASE("a unit of bucket size travels whole, a larger one is cut across its slices",
