@@ -24,9 +24,10 @@ struct Rank {
 };
 
 /// The rank whose failure made the others fail, among ranks that have all ended; null if none
-/// failed. The system may tell of a peer's end before that of the rank that caused it, so this
-/// asks, in this order: whom the peers' errors call dead, who was killed or crashed, whose streams
-/// closed first.
+/// failed. Which of them ends first says little: a rank tells the others of its failure before it
+/// prints and ends itself. So this asks, in this order: whom the others blame in their last lines,
+/// who was killed or crashed, whose streams closed first. A rank that was blamed and had to be
+/// stopped is it as well (`ended_by_itself` is false then).
 [[nodiscard]] const Rank* find_first_failure(std::span<const Rank> ranks);
 
 }  // namespace sifr::program

@@ -34,6 +34,9 @@ using Clock = std::chrono::steady_clock;
 // after SIGTERM.
 constexpr auto kGrace = std::chrono::seconds(3);
 
+// The exit code where the rank at fault has none of its own.
+constexpr int kStopped = 1;
+
 /// The launcher's own variables, with those that tell a rank who it is in place of an outer job's.
 std::vector<std::string> environment_of(const MeetingPoint& meeting_point, int rank) {
   const std::vector<std::string> own = meeting_point.environment(rank);
@@ -107,7 +110,7 @@ int Job::run() {
   const Rank* failed = find_first_failure(ranks_);
   if (failed == nullptr) return 0;
   if (passed_on_ == 0) report_failure(*failed);
-  return failed->ended->code();
+  return failed->ended_by_itself ? failed->ended->code() : kStopped;
 }
 
 void Job::block_signals() {
@@ -202,8 +205,10 @@ bool Job::is_running() const {
 
 void Job::report_failure(const Rank& rank) const {
   const auto number = &rank - ranks_.data();
-  fmt::print(
-      stderr, "sifr run: rank {} {}; the others were stopped.\n", number, rank.ended->describe());
+  const std::string end = rank.ended_by_itself
+                              ? rank.ended->describe()
+                              : "is named as the cause and did not end until it was stopped";
+  fmt::print(stderr, "sifr run: rank {} {}; the others were stopped.\n", number, end);
   if (rank.errors.last_lines().empty()) return;
   fmt::print(stderr, "sifr run: the last lines of rank {}'s stderr:\n", number);
   for (const std::string& line : rank.errors.last_lines())

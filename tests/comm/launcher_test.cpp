@@ -72,6 +72,26 @@ TEST_CASE("sifr run returns the first failing rank's code and stops the others",
   }
 }
 
+TEST_CASE("sifr run names the rank at fault, however long it takes to end", "[comm][COM07]") {
+  struct Case {
+    const char* scenario;
+    int code;
+    const char* text;
+  };
+  for (const Case& one :
+       {Case{"throw-late", 1, "rank 1 ended with code 1"},
+        Case{"exit-4-late", 4, "rank 1 ended with code 4"},
+        Case{"segfault-late", 139, "rank 1 was killed by signal 11 (Segmentation fault)"},
+        Case{"exit-3-with-heir", 3, "rank 1 ended with code 3"},
+        Case{"leave", 5, "rank 1 ended with code 5"},
+        Case{"never-end", 1, "rank 1 is named as the cause and did not end until it was"}}) {
+    INFO(one.scenario);
+    const auto ended = start_job(3, one.scenario).wait();
+    CHECK(ended.code == one.code);
+    CHECK_THAT(ended.errors, Contains(std::string("sifr run: ") + one.text));
+  }
+}
+
 TEST_CASE("sifr run shows the tail of the failing rank's errors", "[comm][COM07]") {
   const auto ended =
       run_shell(2, "if [ $SIFR_RANK = 1 ]; then echo no such batch >&2; exit 4; fi; sleep 60");

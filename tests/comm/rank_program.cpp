@@ -93,6 +93,31 @@ void end_early(Communicator& group, const std::function<void()>& end) {
   train(group, 1000000);
 }
 
+/// As end_early, but the others have ended long before: rank 1 tells them first, as a program does
+/// that catches an exception, and takes its time to print or end.
+void end_late(Communicator& group, const std::function<void()>& end) {
+  end_early(group, [&] {
+    group.abort("the batch is empty");
+    std::this_thread::sleep_for(1s);
+    end();
+  });
+}
+
+/// Rank 1 leaves in good order and fails while it ends.
+void leave(Communicator& group) {
+  train(group, 2);
+  if (group.rank() != 1) train(group, 1000000);
+  std::atexit([] {
+    std::this_thread::sleep_for(1s);
+    _exit(5);
+  });
+}
+
+/// Keeps this process's streams open beyond its end.
+void start_heir() {
+  expect(std::system("sleep 2 &") == 0, "a child");
+}
+
 /// Rank 0 sends and leaves at once, rank 1 comes late.
 void send_and_leave(Communicator& group) {
   static std::vector<float> values(
@@ -126,6 +151,30 @@ std::map<std::string, Scenario> scenarios() {
        [](Communicator& group) {
          end_early(group, [] { throw std::runtime_error("the batch is empty"); });
        }},
+      {"throw-late",
+       [](Communicator& group) {
+         end_late(group, [] { throw std::runtime_error("the batch is empty"); });
+       }},
+      {"exit-4-late", [](Communicator& group) { end_late(group, [] { _exit(4); }); }},
+      {"segfault-late",
+       [](Communicator& group) {
+         end_late(group, [] {
+           std::signal(SIGSEGV, SIG_DFL);
+           raise(SIGSEGV);
+         });
+       }},
+      {"never-end",
+       [](Communicator& group) {
+         end_late(group, [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+       }},
+      {"exit-3-with-heir",
+       [](Communicator& group) {
+         end_early(group, [] {
+           start_heir();
+           _exit(3);
+         });
+       }},
+      {"leave", leave},
       {"mismatch",
        [](Communicator& group) { group.barrier({group.rank() == 1 ? "left" : "right"}); }},
       {"send-and-leave", send_and_leave},
