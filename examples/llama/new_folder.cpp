@@ -1,6 +1,7 @@
 #include "examples/llama/new_folder.hpp"
 
 #include "engine/io_error.hpp"
+#include "examples/llama/mapped_file.hpp"
 
 #include <fmt/format.h>
 #include <linux/fs.h>
@@ -121,11 +122,11 @@ void NewFolder::write_text(std::string_view name, std::string_view text) const {
 }
 
 void NewFolder::copy(const fs::path& from) const {
-  std::error_code error;
-  const fs::path to = temporary_ / from.filename();
-  fs::copy_file(from, to, error);
-  if (error) throw sifr::IoError(folder_ / from.filename(), "cannot be written", error.value());
-  make_durable(to);
+  // Not by copy_file, which calls a full disk an input/output error.
+  const MappedFile file(from);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
+  write_text(from.filename().string(), text);
 }
 
 void NewFolder::commit() {
