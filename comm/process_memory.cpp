@@ -45,7 +45,8 @@ ProcessMemory::Arenas ProcessMemory::map_arenas(std::int64_t bytes,
   try {
     memory = make_shared_memory("sifr-arena", whole_pages);
   } catch (const std::system_error& error) {
-    if (error.code().value() != ENOSPC && error.code().value() != ENOMEM) throw;
+    const int number = error.code().value();
+    if (number != ENOSPC && number != ENOMEM && number != EFBIG) throw;
     throw OutOfMemory(
         fmt::format("{} of {} bytes in shared memory: {}", name_of(purpose), bytes, error.what()),
         device_.account().table());

@@ -1,11 +1,14 @@
 #include "comm/detail/shared_segment.hpp"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <fcntl.h>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -16,8 +19,19 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallPage = 4096;
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library does not know yet
 
-[[noreturn]] void fail(int error, const char* call) {
+[[noreturn]] void fail(int error, const std::string& call) {
   throw std::system_error(error, std::generic_category(), call);
+}
+
+/// Memory without a name is a file to the system, which would end the process by SIGXFSZ.
+void require_limit(std::int64_t bytes) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  if (static_cast<rlim_t>(bytes) <= limit.rlim_cur) return;
+  fail(EFBIG,
+       fmt::format("the limit of a file's size (ulimit -f), which is {} bytes, holds for shared "
+                   "memory too",
+                   limit.rlim_cur));
 }
 
 /// Maps at an address where huge pages fit.
@@ -75,6 +89,7 @@ SharedSegment::~SharedSegment() {
 }
 
 DescriptorHandle make_shared_memory(const char* name, std::int64_t bytes) {
+  require_limit(bytes);
   DescriptorHandle memory(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (memory.get() < 0) fail(errno, "memfd_create");
   if (ftruncate(memory.get(), bytes) != 0) fail(errno, "ftruncate of shared memory");

@@ -62,7 +62,8 @@ class SIFR_API SafetensorsFile {
 /// Writes a safetensors file as a stream: the tensors are declared first, then their elements come
 /// in order. The bytes go to a temporary file beside `path`; finish() makes them durable and gives
 /// the file its name, so that under this name lies either the older file or the complete new one.
-/// The space is reserved at the start: a full disk is an error before the first byte. Move-only.
+/// The space is reserved at the start: a full disk and a limit (ulimit -f) are errors before the
+/// first byte. Move-only.
 class SIFR_API SafetensorsWriter {
  public:
   struct Declared {

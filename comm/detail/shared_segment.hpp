@@ -32,7 +32,7 @@ class SharedSegment {
 
 /// Memory to be mapped: zeroed, reserved to the last byte, of a size that nobody can change any
 /// more. `name` shows in /proc. Throws std::system_error, with ENOSPC or ENOMEM where the machine
-/// has not enough.
+/// has not enough, EFBIG where the process may not have as much.
 [[nodiscard]] DescriptorHandle make_shared_memory(const char* name, std::int64_t bytes);
 
 /// The size of such memory that a peer made; throws std::system_error if it could shrink while it

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -56,6 +57,7 @@ MappedFile::~MappedFile() {
 }
 
 NewFile::NewFile(std::filesystem::path path, std::int64_t bytes) : path_(std::move(path)) {
+  require_limit(bytes);
   create();
   try {
     reserve(bytes);
@@ -67,6 +69,19 @@ NewFile::NewFile(std::filesystem::path path, std::int64_t bytes) : path_(std::mo
 
 NewFile::~NewFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+// The write that goes beyond it would end the process by SIGXFSZ, which is not the library's to
+// catch.
+void NewFile::require_limit(std::int64_t bytes) const {
+  struct rlimit limit = {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  if (static_cast<rlim_t>(bytes) <= limit.rlim_cur) return;
+  throw IoError(path_,
+                fmt::format("cannot be written: needs {} bytes, a file may have {} (ulimit -f)",
+                            bytes,
+                            limit.rlim_cur),
+                EFBIG);
 }
 
 void NewFile::create() {

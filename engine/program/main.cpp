@@ -14,10 +14,11 @@ namespace {
 
 constexpr int kUsage = 2;
 
-// A job goes on when the reader of its output has gone, and descriptors of its own never take the
-// place of a closed standard stream.
+// A job goes on when its output has no reader or no room any more, and descriptors of its own never
+// take the place of a closed standard stream.
 void settle_streams() {
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGPIPE, SIGXFSZ})
+    std::signal(signal, SIG_IGN);
   int descriptor = STDIN_FILENO;
   while (descriptor >= 0 && descriptor <= STDERR_FILENO)
     descriptor = open("/dev/null", O_RDWR);

@@ -56,7 +56,8 @@ void say(const char* text) noexcept {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  std::signal(SIGPIPE, SIG_DFL);
+  for (const int signal : {SIGPIPE, SIGXFSZ})
+    std::signal(signal, SIG_DFL);
   execvpe(child.arguments[0], child.arguments, child.environment);
   const char* reason = strerrordesc_np(errno);
   say("cannot start ");

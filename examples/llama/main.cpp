@@ -3,6 +3,7 @@
 #include "examples/llama/trainer.hpp"
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -25,6 +26,7 @@ int run(const llama::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (ulimit -f) is an error that tells its name
   try {
     const llama::ParsedOptions parsed = llama::parse_options(argc, argv);
     return parsed.options ? run(*parsed.options) : parsed.exit_code;

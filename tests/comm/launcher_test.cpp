@@ -99,6 +99,22 @@ TEST_CASE("sifr run shows the tail of the failing rank's errors", "[comm][COM07]
   CHECK_THAT(ended.errors, Contains("last lines of rank 1's stderr:\n  no such batch\n"));
 }
 
+TEST_CASE("a limit on the size of files is named where shared memory meets it", "[comm]") {
+  for (const char* limit : {"0", "2000"}) {  // of the control block, of what is allocated
+    const auto ended = run_shell(
+        2,
+        "ulimit -f " + std::string(limit) + "; exec " + program_folder() + "/comm_rank stage-much");
+    CHECK(ended.code == 1);
+    CHECK_THAT(ended.errors, Contains("(ulimit -f)") && Contains("File too large"));
+  }
+}
+
+TEST_CASE("sifr run goes on where its own output reaches a limit", "[comm]") {
+  const std::string run = program_folder() + "/sifr run --ranks 2 -- sh -c 'seq 1000; exit 7'";
+  Spawned job({"bash", "-c", "ulimit -f 1; exec " + run});
+  CHECK(job.wait().code == 7);
+}
+
 TEST_CASE("sifr run says what cannot be started", "[comm]") {
   const auto ended = start_sifr({"run", "--ranks", "1", "--", "/no/such/program"}).wait();
   CHECK(ended.code == 127);

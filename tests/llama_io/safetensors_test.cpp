@@ -3,7 +3,9 @@
 #include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
+#include <sys/resource.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -206,6 +208,30 @@ TEST_CASE("an unfinished or impossible save leaves the older file alone", "[safe
   CHECK(read_file(folder / "x") == "older");
   CHECK(folder.count() == 1);
   CHECK_THROWS_AS(SafetensorsWriter(folder / "absent/x", {{"a", DType::kFloat32, {1}}}), IoError);
+}
+
+TEST_CASE("a limit on the size of files is an error before the first byte", "[safetensors]") {
+  const TemporaryFolder folder;
+  write_file(folder / "x", "older");
+  rlimit former = {};
+  getrlimit(RLIMIT_FSIZE, &former);
+  const rlimit small = {.rlim_cur = 100, .rlim_max = former.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  int number = 0;
+  std::string text;
+  try {
+    const SafetensorsWriter writer(folder / "x", {{"a", DType::kFloat32, {25}}});
+  } catch (const IoError& error) {
+    number = error.error_number();
+    text = error.message();
+  }
+  setrlimit(RLIMIT_FSIZE, &former);
+  CHECK(number == EFBIG);
+  CHECK_THAT(text,
+             Contains((folder / "x").string() + ": cannot be written: needs ") &&
+                 Contains("a file may have 100 (ulimit -f): File too large"));
+  CHECK(read_file(folder / "x") == "older");
+  CHECK(folder.count() == 1);
 }
 
 TEST_CASE("a file that cannot be read is an IoError with path and cause", "[safetensors]") {
