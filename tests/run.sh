@@ -5,14 +5,11 @@ cd "$(dirname "$0")/.."
 
 usage() {
   cat <<'END'
-usage: bash tests/run.sh [--fast | --label NAME] [--sanitize-all] [--fuzz] [--tidy] [--oracles]
-  (nothing)     the suite: format, release, packages, mutations, and the library's rooms under ASan with UBSan, and TSan
+usage: bash tests/run.sh [--fast | --label NAME] [--oracles]
+  (nothing)     the whole suite: release with packages and mutations, ASan with UBSan, TSan, fuzzers for a short
+                time, clang 14 with clang-tidy; <= 45 minutes on 2 cores, <= 20 once its caches are warm
   --fast        the daily loop: the release build and its tests without the label slow
   --label NAME  the release build and the tests of one label: a room (device, comm, …), layers, package, mutations, …
-  --sanitize-all   the examples and the matrix's small form under the sanitizers too
-  --fuzz        libFuzzer on everything that parses, 20 s each
-  --tidy        everything once more with clang 14 and clang-tidy beside it: some 20 minutes more
-                the first time
   --oracles     first install PyTorch and transformers (5 GB, once) into ${XDG_CACHE_HOME:-~/.cache}/sifr;
                 without them their tests print [skipped]
 END
@@ -20,17 +17,11 @@ END
 
 mode=whole
 oracles=no
-tidy=""
-fuzz=""
-sanitize=rooms
 label=""
 while [ $# -gt 0 ]; do
   case $1 in
     --fast) mode=fast ;;
     --label) mode=label label=${2:?--label needs a name} && shift ;;
-    --tidy) tidy=yes ;;
-    --fuzz) fuzz=yes ;;
-    --sanitize-all) sanitize=all ;;
     --oracles) oracles=yes ;;
     --help | -h) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -78,23 +69,13 @@ case $mode in
   fast) run_ctest --test-dir build/release --label-exclude slow && exit 0 || exit 1 ;;
   label) run_ctest --test-dir build/release --label-regex "^$label\$" && exit 0 || exit 1 ;;
 esac
-# Under sanitizers the library's rooms, or, with --sanitize-all, whatever is built (see CONTRIBUTING.md).
-rooms=(device_test comm_test comm_rank sifr_program zero_test engine_test lr_schedule_test config_schema_test config_fuzz
-  store_fuzzer)
-labels='^(device|comm|zero|engine|config_schema)$'
-if [ $sanitize = all ]; then rooms=(all) labels=.; fi
 for preset in asan tsan; do
-  phase "configure $preset" cmake --preset $preset -D SIFR_PYTHON="$python"
-  phase "build $preset" cmake --build --preset $preset --parallel "$jobs" --target "${rooms[@]}"
-  phase "test $preset" run_ctest --test-dir build/$preset --label-regex "$labels" --exclude-regex NOT_BUILT
+  build $preset
+  phase "test $preset" run_ctest --test-dir build/$preset
 done
-if [ -n "$fuzz" ]; then
-  build fuzz
-  phase "test fuzz" run_ctest --test-dir build/fuzz
-fi
-# The clang build runs the kernels' tests: same bits as g++'s.
-if [ -n "$tidy" ]; then
-  build tidy
-  phase "test tidy" run_ctest --test-dir build/tidy/tests/device
-fi
+build fuzz
+phase "test fuzz" run_ctest --test-dir build/fuzz
+# Beside what it finds, the clang build shows that its kernels give the same bits as g++'s.
+build tidy
+phase "test tidy" run_ctest --test-dir build/tidy/tests/device
 run_ctest --test-dir build/release
