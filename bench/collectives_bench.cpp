@@ -164,6 +164,7 @@ void run_threads(const Options& options) {
   }
   auto group = make_thread_group(pointers, {});
   std::vector<std::thread> threads;
+  threads.reserve(group.size());
   for (auto& rank : group)
     threads.emplace_back([&rank, &options] { Bench(*rank, options).run(); });
   for (std::thread& thread : threads)

@@ -16,14 +16,17 @@ function(sifr_configure target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES
     CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
-  # g++ 12 reports every "text" + std::string as overlapping memory at -O3 (its bug 105651).
+  # g++ 12 reports every "text" + std::string as overlapping memory at -O3 (its bug 105651). To clang -Wconversion
+  # also means signs.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
   # Before all others: the user's tree may have a `device/` or `comm/` of its own.
   target_include_directories(${target} BEFORE PRIVATE "${PROJECT_SOURCE_DIR}")
   if(SIFR_SANITIZE)
-    # With sanitizers g++ 12 takes std::function's and std::regex's members for uninitialised.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    # With sanitizers g++ 12 takes std::function's and std::regex's members for uninitialised, and clang 14 cannot
+    # vectorise loops that ask for it.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+      $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
     target_compile_options(${target} PRIVATE -fsanitize=${SIFR_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${SIFR_SANITIZE})
