@@ -17,10 +17,11 @@ struct CountKey {
   std::string_view name;
   std::int64_t LlamaShape::*member;
   bool is_needed;
+  std::int64_t largest = 1'000'000'000;  // products of two sizes stay inside int64
 };
 constexpr std::array kCounts = {
     CountKey{"hidden", &LlamaShape::hidden, true},
-    CountKey{"layers", &LlamaShape::layers, true},
+    CountKey{"layers", &LlamaShape::layers, true, 10'000},
     CountKey{"heads", &LlamaShape::heads, true},
     CountKey{"kv_heads", &LlamaShape::kv_heads, true},
     CountKey{"head_size", &LlamaShape::head_size, false},
@@ -39,8 +40,7 @@ constexpr std::string_view kExample =
     "'hidden=64,layers=2,heads=4,kv_heads=2,intermediate=128,vocab=256,tied=0'";
 constexpr std::string_view kKeys =
     "hidden, layers, heads, kv_heads, head_size, intermediate, vocab, tied, rope_theta, rms_eps";
-constexpr std::int64_t kLargest = std::int64_t{1}
-                                  << 31;  // products of two sizes stay far inside int64
+constexpr double kMostParameters = 1e15;  // no machine holds more
 
 [[noreturn]] void fail(const std::string& front, const Errors& errors) {
   std::string text = front;
@@ -121,14 +121,31 @@ void note_missing(const std::vector<std::string_view>& seen, Errors& errors) {
     errors.emplace_back("tied is missing: 1 if the head uses the embedding's matrix, else 0");
 }
 
+// In double where the count may not fit int64.
+template <class Number>
+Number block_parameters_of(const LlamaShape& shape) {
+  const auto hidden = static_cast<Number>(shape.hidden);
+  const auto head_size = static_cast<Number>(shape.head_size);
+  const Number heads = static_cast<Number>(shape.heads) + static_cast<Number>(shape.kv_heads);
+  const Number attention = 2 * hidden * heads * head_size;
+  return attention + 3 * hidden * static_cast<Number>(shape.intermediate) + 2 * hidden;
+}
+
+template <class Number>
+Number parameters_of(const LlamaShape& shape) {
+  const auto hidden = static_cast<Number>(shape.hidden);
+  const Number matrices = (shape.tied ? 1 : 2) * static_cast<Number>(shape.vocab);
+  const auto layers = static_cast<Number>(shape.layers);
+  return matrices * hidden + layers * block_parameters_of<Number>(shape) + hidden;
+}
+
 Errors faults_of(const LlamaShape& shape) {
   Errors errors;
   for (const CountKey& count : kCounts) {
     const std::int64_t value = shape.*count.member;
-    if (value < 1 || value > kLargest) {
-      errors.push_back(std::string(count.name) + "=" + std::to_string(value) +
-                       ": must be from 1 to 2^31");
-    }
+    if (value >= 1 && value <= count.largest) continue;
+    errors.push_back(std::string(count.name) + "=" + std::to_string(value) +
+                     ": must be from 1 to " + std::to_string(count.largest));
   }
   if (shape.kv_heads > 0 && shape.heads % shape.kv_heads != 0) {
     errors.push_back("heads=" + std::to_string(shape.heads) +
@@ -144,18 +161,19 @@ Errors faults_of(const LlamaShape& shape) {
     if (std::isfinite(value) && value > 0) continue;
     errors.push_back(std::string(number.name) + "=" + std::to_string(value) + ": must be above 0");
   }
+  if (errors.empty() && parameters_of<double>(shape) > kMostParameters)
+    errors.emplace_back("has more than 10^15 parameters, which no machine holds");
   return errors;
 }
 
 }  // namespace
 
 std::int64_t LlamaShape::block_parameter_count() const noexcept {
-  const std::int64_t attention = 2 * hidden * query_width() + 2 * hidden * kv_width();
-  return attention + 3 * hidden * intermediate + 2 * hidden;
+  return block_parameters_of<std::int64_t>(*this);
 }
 
 std::int64_t LlamaShape::parameter_count() const noexcept {
-  return (tied ? 1 : 2) * vocab * hidden + layers * block_parameter_count() + hidden;
+  return parameters_of<std::int64_t>(*this);
 }
 
 LlamaShape parse_shape(std::string_view text) {

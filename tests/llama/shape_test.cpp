@@ -53,7 +53,23 @@ TEST_CASE("a shape that no Llama can have is refused with the reason", "[llama]"
                     Contains("head_size=3 must be even"));
   CHECK_THROWS_WITH(llama::parse_shape("hidden=0,heads=4,kv_heads=2" + rest),
                     Contains("hidden=0: must be from 1"));
+  CHECK_THROWS_WITH(llama::parse_shape("hidden=2147483648,heads=4,kv_heads=2" + rest),
+                    Contains("hidden=2147483648: must be from 1 to 1000000000"));
+  CHECK_THROWS_WITH(llama::parse_shape(std::string(kTiny) + ",head_size=99999999999999999999"),
+                    Contains("head_size=99999999999999999999: needs a whole number"));
+  CHECK_THROWS_WITH(llama::parse_shape(std::string(kTiny) + ",rms_eps=nan"),
+                    Contains("rms_eps=nan: must be above 0"));
   CHECK_THROWS_AS(llama::parse_shape(""), std::invalid_argument);
+}
+
+TEST_CASE("a shape with more parameters than can be counted is refused", "[llama]") {
+  CHECK_THROWS_WITH(
+      llama::parse_shape("hidden=1000000000,layers=10000,heads=1000000000,kv_heads=1000000000,"
+                         "head_size=1000000000,intermediate=8,vocab=8,tied=0"),
+      Contains("more than 10^15 parameters"));
+  CHECK_THROWS_WITH(
+      llama::parse_shape("hidden=8,layers=10001,heads=1,kv_heads=1,intermediate=8,vocab=8,tied=1"),
+      Contains("layers=10001: must be from 1 to 10000"));
 }
 
 }  // namespace

@@ -3,8 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include <initializer_list>
+#include <iostream>
+#include <sstream>
+#include <string>
 
 using namespace llama;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -19,6 +23,17 @@ ParsedOptions parse(std::initializer_list<const char*> more) {
 
 Options parsed(std::initializer_list<const char*> more) {
   return parse(more).options.value();
+}
+
+// What is told on stderr of an option's value that must be refused.
+std::string refusal(std::initializer_list<const char*> more) {
+  std::ostringstream told;
+  std::streambuf* const before = std::cerr.rdbuf(told.rdbuf());
+  const ParsedOptions result = parse(more);
+  std::cerr.rdbuf(before);
+  CHECK(result.exit_code == 2);
+  CHECK_FALSE(result.options);
+  return told.str();
 }
 
 }  // namespace
@@ -90,4 +105,79 @@ TEST_CASE("mistakes on the command line end with exit code 2", "[llama][options]
   CHECK(parse({"--model", "m", "--threads", "0"}).exit_code == 2);
   CHECK(parse({"--model", "m", "--help"}).exit_code == 0);
   CHECK_FALSE(parse({"--model", "m", "--help"}).options);
+}
+
+TEST_CASE("what is no count within its range is refused by name", "[llama][options]") {
+  const char* const name =
+      GENERATE("--sequence-length", "--stride", "--save-every", "--eval-every", "--generate-count");
+  const char* const value = GENERATE("",
+                                     " ",
+                                     "0",
+                                     "-1",
+                                     "1.5",
+                                     "1e3",
+                                     "0x10",
+                                     "3x",
+                                     "nan",
+                                     "inf",
+                                     "2147483648",
+                                     "99999999999999999999");
+  CHECK_THAT(refusal({"--model", "m", "--save", "s", "--eval-data", "e", name, value}),
+             Contains(std::string(name) + ": needs a whole number from 1 to 2147483647, and '" +
+                      value + "' was given"));
+}
+
+TEST_CASE("steps, threads, seeds and temperatures have their ranges", "[llama][options]") {
+  const auto says = [](const char* name, const char* value, const std::string& allowed) {
+    INFO(name << " '" << value << "'");
+    CHECK_THAT(
+        refusal({"--model", "m", name, value}),
+        Contains(std::string(name) + ": needs " + allowed + ", and '" + value + "' was given"));
+  };
+  for (const char* value : {"", "-1", "nan", "5000", "0", "1 2"}) {
+    says("--threads", value, "a whole number from 1 to 1024");
+    says("--threads-as-ranks", value, "a whole number from 1 to 1024");
+  }
+  for (const char* value : {"", "-1", "1.0", "0x1", "18446744073709551616"})
+    says("--seed", value, "a whole number from 0 to 18446744073709551615");
+  for (const char* value : {"", "nan", "inf", "-inf", "-0.1", "1e999", "1,5", "0.5°"})
+    says("--temperature", value, "a finite number, 0 or more");
+  for (const char* value : {"", ",", "1,,2", "1,2,", ",1", "1,x", "-1", "2147483648", "1, 2"})
+    says("--generate-tokens", value, "whole numbers with commas between, such as 1,2,3");
+}
+
+TEST_CASE("steps are counted in decimal digits", "[llama][options]") {
+  const char* const value = GENERATE("", "-1", "1e3", "2147483648", "9223372036854775808");
+  const char* arguments[] = {
+      "llama", "--config", "c", "--data", "d", "--model", "m", "--steps", value};
+  CHECK(parse_options(std::size(arguments), arguments).exit_code == 2);
+  CHECK(parsed({"--model", "m", "--generate-count", "010"}).generate_count == 10);
+}
+
+TEST_CASE("an empty path or text is refused by name", "[llama][options]") {
+  for (const char* name : {"--save", "--metrics", "--eval-data", "--logits"})
+    CHECK_THAT(refusal({"--model", "m", name, ""}), Contains(std::string(name) + ": needs a path"));
+  CHECK_THAT(refusal({"--model", ""}), Contains("--model: needs a path, and '' was given"));
+  CHECK_THAT(refusal({"--shape", ""}), Contains("--shape: needs at least one character"));
+  CHECK_THAT(refusal({"--model", "m", "--generate", ""}), Contains("--generate: needs"));
+  CHECK_THAT(refusal({"--model", "m", "--hint", ""}),
+             Contains("hint \"\": write it as name=value"));
+  CHECK_THAT(refusal({"--model", "m", "--order", ""}),
+             Contains("--order: needs at least one character"));
+  CHECK_THAT(refusal({"--model", "m", "--order", "random"}),
+             Contains("--order: needs sequential or shuffled, and 'random' was given"));
+}
+
+TEST_CASE("an unknown option is named, with the one that was meant", "[llama][options]") {
+  CHECK_THAT(refusal({"--model", "m", "--step", "3"}),
+             Contains("unknown option --step; did you mean --steps?"));
+  CHECK_THAT(refusal({"--model", "m", "--generate-tokns=1,2"}),
+             Contains("unknown option --generate-tokns; did you mean --generate-tokens?"));
+  CHECK_THAT(refusal({"--model", "m", "--batch-size", "3"}),
+             Contains("unknown option --batch-size\n"));
+  CHECK_THAT(refusal({"--model", "m", "-x"}), Contains("unknown option -x\n"));
+  CHECK_THAT(refusal({"--model", "m", "more"}), Contains("unexpected argument 'more'"));
+  const char* arguments[] = {
+      "llama", "--config", "c", "--data", "d", "--model", "m", "--step", "3"};
+  CHECK(parse_options(std::size(arguments), arguments).exit_code == 2);
 }
