@@ -1,4 +1,5 @@
 #include "config_schema/config.hpp"
+#include "config_schema/detail/config_file.hpp"
 #include "config_schema/detail/hint_fields.hpp"
 #include "config_schema/detail/json_tree.hpp"
 #include "config_schema/detail/object_reader.hpp"
@@ -9,26 +10,17 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-#include <system_error>
-#include <utility>
+#include <cstddef>
 
 namespace sifr {
 namespace {
 
-constexpr std::uintmax_t kLargestFile = 1 << 20;
+constexpr std::size_t kLargestFile = 1 << 20;
 
 bool warns_of_unknown(const detail::JsonNode& root) {
   const detail::JsonNode* own = root.find("sifr");
   const detail::JsonNode* strict = own == nullptr ? nullptr : own->find("strict");
   return strict != nullptr && strict->is(detail::JsonNode::Kind::kString) && strict->text == "warn";
-}
-
-[[noreturn]] void refuse_file(const std::filesystem::path& file, const std::string& text) {
-  throw ConfigError(file.string(), {{"", 0, 0, text}});
 }
 
 }  // namespace
@@ -59,23 +51,7 @@ Config parse_config(std::string_view json, const std::string& file_name, const H
 }
 
 Config load_config(const std::filesystem::path& file, const Hints& hints) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) {
-    refuse_file(file, fmt::format("cannot be read: {}", std::strerror(ENOENT)));
-  }
-  if (std::filesystem::is_directory(status)) {
-    refuse_file(file, "is a directory; name the config file in it");
-  }
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  std::string text(kLargestFile + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!stream.is_open() || stream.bad()) {
-    refuse_file(file, fmt::format("cannot be read: {}", std::strerror(errno)));
-  }
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return parse_config(text, file.string(), hints);
+  return parse_config(detail::read_config_file(file, kLargestFile + 1), file.string(), hints);
 }
 
 ConfigError config_error(const Config& config,

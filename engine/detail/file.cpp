@@ -40,7 +40,8 @@ FileDescriptor::~FileDescriptor() {
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A pipe without a writer would be waited for.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.number() < 0) throw IoError(path, "cannot be opened", errno);
   struct stat status = {};
   if (::fstat(file.number(), &status) != 0) throw IoError(path, "cannot be examined", errno);

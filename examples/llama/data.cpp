@@ -19,9 +19,11 @@ constexpr std::int64_t kPiece = 4096;  // tokens looked at at once
 
 struct Format {
   std::int32_t magic;
+  std::int32_t version;        // that llm.c writes
+  std::int32_t older_version;  // of the same layout
   std::int64_t token_bytes;
 };
-constexpr std::array kFormats = {Format{20240520, 2}, Format{20240801, 4}};
+constexpr std::array kFormats = {Format{20240520, 1, 1, 2}, Format{20240801, 7, 1, 4}};
 
 constexpr const char* kHowToWriteOne =
     "llm.c's format is 256 int32 (20240520, 1, count for uint16 tokens; 20240801, 7, count for "
@@ -70,20 +72,33 @@ void TokenFile::read_header() {
     return candidate.magic == words[0];
   });
   if (format == kFormats.end()) return;
-  const std::int64_t expected =
-      static_cast<std::int64_t>(kHeaderBytes) + std::int64_t{words[2]} * format->token_bytes;
-  if (words[2] < 0 || expected != count_) {
-    throw sifr::IoError(path_,
-                        fmt::format("has a header of {} tokens of {} bytes, which is a file of {} "
-                                    "bytes, but it has {}; was it cut short?",
-                                    words[2],
-                                    format->token_bytes,
-                                    expected,
-                                    count_));
+  if (words[1] != format->version && words[1] != format->older_version) {
+    throw sifr::IoError(
+        path_,
+        fmt::format(
+            "has version {} of the format {} in its header, and only version {} is known; {}",
+            words[1],
+            format->magic,
+            format->version,
+            kHowToWriteOne));
   }
+  check_size(words[2], format->token_bytes);
   data_ = data_.subspan(kHeaderBytes);
   token_bytes_ = format->token_bytes;
   count_ = words[2];
+}
+
+void TokenFile::check_size(std::int64_t count, std::int64_t token_bytes) const {
+  const std::int64_t expected = static_cast<std::int64_t>(kHeaderBytes) + count * token_bytes;
+  if (count < 0 || expected != count_) {
+    throw sifr::IoError(path_,
+                        fmt::format("has a header of {} tokens of {} bytes, which is a file of {} "
+                                    "bytes, but it has {}; was it cut short?",
+                                    count,
+                                    token_bytes,
+                                    expected,
+                                    count_));
+  }
 }
 
 void TokenFile::check_text(std::int64_t vocab) const {

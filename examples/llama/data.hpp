@@ -13,8 +13,9 @@ namespace llama {
 /// readable from several threads.
 class TokenFile {
  public:
-  /// Throws sifr::IoError that says what to change: an empty file, a wrong size, a raw file of
-  /// tokens without header, a text where the vocabulary is not the 256 bytes, a token ≥ `vocab`.
+  /// Throws sifr::IoError that says what to change: an empty file, another version, a wrong size, a
+  /// raw file of tokens without header, a text where the vocabulary is not the 256 bytes, a token ≥
+  /// `vocab`.
   TokenFile(const std::filesystem::path& path, std::int64_t vocab);
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
@@ -24,6 +25,7 @@ class TokenFile {
 
  private:
   void read_header();
+  void check_size(std::int64_t count, std::int64_t token_bytes) const;
   void check_text(std::int64_t vocab) const;
   void check_tokens(std::int64_t vocab) const;
 

@@ -26,7 +26,8 @@ std::span<const std::byte> map(int file, const std::filesystem::path& path) {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe without a writer would be waited for.
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0) throw sifr::IoError(path, "cannot be opened", errno);
   try {
     bytes_ = map(file, path);

@@ -2,6 +2,7 @@
 #include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 
 using namespace config_test;
 using sifr::Config;
@@ -184,7 +185,12 @@ TEST_CASE("a file that cannot be read is a ConfigError", "[parse_config]") {
   CHECK_THROWS_WITH(sifr::load_config("/no/such/file.json"),
                     "/no/such/file.json: cannot be read: No such file or directory");
   CHECK_THROWS_WITH(sifr::load_config("/"), Catch::Contains("is a directory"));
+  CHECK_THROWS_WITH(sifr::load_config("/dev/zero"),
+                    "/dev/zero: is a device, and every rank reads the config: write it to a file");
   const TemporaryFolder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(sifr::load_config(folder / "pipe"),
+                    Catch::Contains("pipe: is a pipe, and every rank reads the config"));
   write_file(folder / "ds.json", R"({"train_batch_size": 3})");
   CHECK(sifr::load_config(folder / "ds.json").train_batch_size == 3);
 }

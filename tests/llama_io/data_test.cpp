@@ -4,6 +4,7 @@
 #include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstring>
@@ -76,6 +77,12 @@ TEST_CASE("a file that is no data is refused with what to change", "[llama][data
   CHECK_THAT(error_of(bin, header(20240520, 1, 2) + "xx", 65536),
              Contains("file of 1028 bytes, but it has 1026"));
   CHECK_THAT(error_of(bin, header(20240520, 1, -1), 256), Contains("-1 tokens"));
+  CHECK_THAT(error_of(bin, header(20240520, 2, 1) + raw<std::uint16_t>({4}), 256),
+             Contains("has version 2 of the format 20240520") && Contains("only version 1"));
+  CHECK_THAT(error_of(bin, header(20240801, 8, 1) + raw<std::uint32_t>({4}), 256),
+             Contains("has version 8 of the format 20240801") && Contains("only version 7"));
+  CHECK_THAT(error_of(bin, header(20240520, 0, 1) + raw<std::uint16_t>({4}), 256),
+             Contains("has version 0"));
   CHECK_THAT(error_of(bin, header(20240520, 1, 0).substr(0, 100), 256), Contains("cut short?"));
   CHECK_THAT(error_of(bin, header(20240520, 1, 2) + raw<std::uint16_t>({4, 256}), 256),
              Contains("token 256 at place 1, but the model's vocabulary has 256"));
@@ -83,6 +90,9 @@ TEST_CASE("a file that is no data is refused with what to change", "[llama][data
              Contains("token 4000000000 at place 0"));
   CHECK_THROWS_WITH(TokenFile(folder / "none", 256), Contains("No such file"));
   CHECK_THROWS_WITH(TokenFile(folder.path(), 256), Contains("is not a regular file"));
+  CHECK_THROWS_WITH(TokenFile("/dev/zero", 256), Contains("/dev/zero: is not a regular file"));
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(TokenFile(folder / "pipe", 256), Contains("pipe: is not a regular file"));
 }
 
 TEST_CASE("unigram entropy counts single tokens", "[llama][data]") {

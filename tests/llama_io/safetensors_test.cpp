@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cmath>
@@ -238,4 +239,7 @@ TEST_CASE("a file that cannot be read is an IoError with path and cause", "[safe
   CHECK_THROWS_WITH(SafetensorsFile("/nowhere/x"),
                     Contains("/nowhere/x") && Contains("No such file"));
   CHECK_THROWS_WITH(SafetensorsFile("/dev/full"), Contains("/dev/full: is not a regular file"));
+  const TemporaryFolder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(SafetensorsFile(folder / "pipe"), Contains("pipe: is not a regular file"));
 }
