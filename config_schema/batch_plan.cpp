@@ -9,13 +9,6 @@ namespace {
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();  // samples of a step
 
-// The key to blame: one that the file has.
-std::string batch_key(const Config& config) {
-  if (config.train_batch_size) return "/train_batch_size";
-  return config.train_micro_batch_size_per_gpu ? "/train_micro_batch_size_per_gpu"
-                                               : "/gradient_accumulation_steps";
-}
-
 // micro · accumulation · world, or nothing beyond kMax.
 std::optional<std::int64_t> product(std::int64_t micro,
                                     std::int64_t accumulation,
@@ -37,43 +30,72 @@ BatchPlan complete(const Config& config, std::int64_t world) {
   return {product(*micro, steps, world).value_or(0), *micro, steps};
 }
 
-std::string described(const BatchPlan& plan, int world) {
+// What no completion makes true, in the numbers that were given.
+std::string misfit(const Config& config, std::int64_t world) {
+  const auto& train = config.train_batch_size;
+  const auto& micro = config.train_micro_batch_size_per_gpu;
+  const auto& accumulation = config.gradient_accumulation_steps;
+  const auto ranks = fmt::format("{} rank{}", world, world == 1 ? "" : "s");
+  if (!train) {
+    return fmt::format(
+        "train_micro_batch_size_per_gpu {} × gradient_accumulation_steps {}{} × {} is more than "
+        "the "
+        "{} samples that a step may have",
+        *micro,
+        accumulation.value_or(1),
+        accumulation ? "" : " (not given)",
+        ranks,
+        kMax);
+  }
+  if (micro && accumulation) {
+    return fmt::format(
+        "train_batch_size {} is not train_micro_batch_size_per_gpu {} × "
+        "gradient_accumulation_steps {} × {}",
+        *train,
+        *micro,
+        *accumulation,
+        ranks);
+  }
+  std::string divisor = ranks;
+  if (micro) divisor = fmt::format("train_micro_batch_size_per_gpu {} × {}", *micro, ranks);
+  if (accumulation)
+    divisor = fmt::format("gradient_accumulation_steps {} × {}", *accumulation, ranks);
   return fmt::format(
-      "train_batch_size {} = train_micro_batch_size_per_gpu {} × "
-      "gradient_accumulation_steps {} × {} ranks",
-      plan.train,
-      plan.micro,
-      plan.accumulation,
-      world);
+      "train_batch_size {} is no multiple of {}, and {} given",
+      *train,
+      divisor,
+      micro          ? "gradient_accumulation_steps is not"
+      : accumulation ? "train_micro_batch_size_per_gpu is not"
+                     : "train_micro_batch_size_per_gpu and gradient_accumulation_steps are not");
+}
+
+void check_key(const Config& config, const char* key, const std::optional<std::int64_t>& value) {
+  if (!value || (*value >= 1 && *value <= kMax)) return;
+  throw config_error(
+      config, std::string("/") + key, fmt::format("is {}, and must be from 1 to {}", *value, kMax));
 }
 
 }  // namespace
 
 BatchPlan resolve_batch(const Config& config, int world) {
   if (world < 1) throw UsageError(fmt::format("a group has at least 1 rank, not {}", world));
-  if (!config.train_batch_size && !config.train_micro_batch_size_per_gpu) {
+  const auto& train = config.train_batch_size;
+  const auto& micro = config.train_micro_batch_size_per_gpu;
+  if (!train && !micro) {
     throw config_error(
         config,
         "/train_micro_batch_size_per_gpu",
         "needs train_batch_size or train_micro_batch_size_per_gpu (or the hint micro_batch)");
   }
-  for (const auto& key : {config.train_batch_size,
-                          config.train_micro_batch_size_per_gpu,
-                          config.gradient_accumulation_steps}) {
-    if (key && *key < 1)
-      throw config_error(config, batch_key(config), "batch keys must be at least 1");
-    if (key && *key > kMax) {
-      throw config_error(config,
-                         batch_key(config),
-                         fmt::format("{} samples are more than the {} of a step", *key, kMax));
-    }
-  }
+  check_key(config, "train_batch_size", train);
+  check_key(config, "train_micro_batch_size_per_gpu", micro);
+  check_key(config, "gradient_accumulation_steps", config.gradient_accumulation_steps);
   const BatchPlan plan = complete(config, world);
   if (plan.train < 1 || plan.micro < 1 || plan.accumulation < 1 ||
       product(plan.micro, plan.accumulation, world) != plan.train) {
     throw config_error(config,
-                       batch_key(config),
-                       fmt::format("does not fit: {} is not true", described(plan, world)));
+                       train ? "/train_batch_size" : "/train_micro_batch_size_per_gpu",
+                       "does not fit: " + misfit(config, world));
   }
   return plan;
 }
