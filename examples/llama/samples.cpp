@@ -7,6 +7,7 @@
 
 #include <array>
 #include <bit>
+#include <limits>
 
 namespace llama {
 namespace {
@@ -23,6 +24,17 @@ std::uint64_t low_bits(int bits) noexcept {
 std::int64_t sample_index(const SamplePlace& place, const SampleSplit& split) noexcept {
   const std::int64_t micro_batch = place.step * split.accumulation + place.micro_batch;
   return (micro_batch * split.ranks + place.rank) * split.rows + place.row;
+}
+
+std::int64_t token_count(std::int64_t rows, std::int64_t sequence_length) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (rows <= kMost / (sequence_length + 1)) return rows * (sequence_length + 1);
+  throw sifr::UsageError(
+      fmt::format("a micro-batch of {} samples of {} tokens has more than {} tokens: lower "
+                  "train_micro_batch_size_per_gpu or --sequence-length",
+                  rows,
+                  sequence_length + 1,
+                  kMost));
 }
 
 std::int64_t shuffled_index(std::int64_t index,

@@ -32,6 +32,9 @@ struct SampleSplit {
 [[nodiscard]] std::int64_t sample_index(const SamplePlace& place,
                                         const SampleSplit& split) noexcept;
 
+/// Tokens of a micro-batch of `rows` samples. Throws sifr::UsageError beyond int32.
+[[nodiscard]] std::int64_t token_count(std::int64_t rows, std::int64_t sequence_length);
+
 /// A bijection of [0, count) that looks random, another one for each (seed, round): element
 /// `index` of it. No table: six rounds of a Feistel network over the next even number of bits,
 /// with Philox words as its round function, repeated until the value falls below count.

@@ -22,14 +22,18 @@ std::vector<sifr::SafetensorsWriter::Declared> declared(const LlamaShape& shape,
 
 }  // namespace
 
+sifr::DType stored_dtype(sifr::DType compute, sifr::ExportAs what) {
+  return what == sifr::ExportAs::kMasters ? sifr::DType::kFloat32 : compute;
+}
+
 void save_model(sifr::Engine& engine,
                 const SaveOptions& options,
-                sifr::DType dtype,
+                sifr::DType compute,
                 sifr::ExportAs what) {
-  if (what == sifr::ExportAs::kMasters) dtype = sifr::DType::kFloat32;
   std::optional<HuggingFaceWriter> writer;
-  on_root(
-      engine.context(), "--save", [&] { writer.emplace(options, declared(options.shape, dtype)); });
+  on_root(engine.context(), "--save", [&] {
+    writer.emplace(options, declared(options.shape, stored_dtype(compute, what)));
+  });
   std::exception_ptr failure;
   const auto write = [&](const sifr::WeightPiece& piece) {
     if (failure) return;
@@ -46,9 +50,12 @@ void save_model(sifr::Engine& engine,
   });
 }
 
-void try_to_save(sifr::Context& context, const SaveOptions& options, sifr::DType dtype) {
+void try_to_save(sifr::Context& context,
+                 const SaveOptions& options,
+                 sifr::DType compute,
+                 sifr::ExportAs what) {
   on_root(context, "--save", [&] {
-    const HuggingFaceWriter writer(options, declared(options.shape, dtype));
+    const HuggingFaceWriter writer(options, declared(options.shape, stored_dtype(compute, what)));
   });
 }
 

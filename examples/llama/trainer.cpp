@@ -46,14 +46,18 @@ Trainer::Trainer(sifr::Context& context,
       signals_(signals),
       model_(model_options(options, inputs)),
       engine_(sifr::Engine::initialize(model_, inputs.config(), {.context = &context})),
-      tokens_(static_cast<std::size_t>(engine_.batch().micro * (options.sequence_length + 1))),
+      tokens_(engine_.allocate(token_count(engine_.batch().micro, options.sequence_length) *
+                               static_cast<std::int64_t>(sizeof(std::int32_t)))),
       progress_(options.steps) {
   on_root(context, "--metrics", [&] {
     if (!options_.metrics.empty()) metrics_.emplace(options_.metrics);
   });
-  const bool is_wide = options.save_masters || engine_dtype() == sifr::DType::kFloat32;
-  const auto dtype = is_wide ? sifr::DType::kFloat32 : sifr::DType::kBFloat16;
-  if (!options_.save.empty()) try_to_save(context, save_options(), dtype);
+  if (!options_.save.empty()) try_to_save(context, save_options(), engine_dtype(), saved_as());
+}
+
+std::span<std::int32_t> Trainer::tokens() const {
+  return {reinterpret_cast<std::int32_t*>(tokens_.data()),
+          static_cast<std::size_t>(token_count(engine_.batch().micro, options_.sequence_length))};
 }
 
 sifr::DType Trainer::engine_dtype() const {
@@ -62,6 +66,10 @@ sifr::DType Trainer::engine_dtype() const {
 
 SaveOptions Trainer::save_options() const {
   return {.folder = options_.save, .shape = inputs_.shape(), .source = inputs_.model()};
+}
+
+sifr::ExportAs Trainer::saved_as() const {
+  return options_.save_masters ? sifr::ExportAs::kMasters : sifr::ExportAs::kWeights;
 }
 
 End Trainer::run() {
@@ -90,8 +98,7 @@ void Trainer::read_micro_batch(std::int64_t step, std::int64_t micro_batch) {
   const auto length = static_cast<std::size_t>(options_.sequence_length) + 1;
   for (std::int64_t row = 0; row < plan.micro; ++row) {
     const std::int64_t index = sample_index({step, micro_batch, engine_.rank(), row}, split);
-    inputs_.samples().read(
-        index, std::span(tokens_).subspan(static_cast<std::size_t>(row) * length, length));
+    inputs_.samples().read(index, tokens().subspan(static_cast<std::size_t>(row) * length, length));
   }
 }
 
@@ -101,7 +108,7 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   StepMetrics metrics;
   for (std::int64_t micro_batch = 0; micro_batch < plan.accumulation; ++micro_batch) {
     read_micro_batch(step, micro_batch);
-    const TokenBatch batch{tokens_, {plan.micro, options_.sequence_length}};
+    const TokenBatch batch{tokens(), {plan.micro, options_.sequence_length}};
     engine_.forward(batch);
     engine_.backward();
     metrics.report = engine_.step();
@@ -148,10 +155,7 @@ void Trainer::evaluate() {
 }
 
 void Trainer::save() {
-  save_model(engine_,
-             save_options(),
-             engine_dtype(),
-             options_.save_masters ? sifr::ExportAs::kMasters : sifr::ExportAs::kWeights);
+  save_model(engine_, save_options(), engine_dtype(), saved_as());
   if (is_root()) fmt::print("saved {}\n", options_.save.string());
 }
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <span>
 
 namespace llama {
 
@@ -38,6 +38,9 @@ class Trainer {
   void save();
   [[nodiscard]] SaveOptions save_options() const;
   [[nodiscard]] sifr::DType engine_dtype() const;
+  [[nodiscard]] sifr::ExportAs saved_as() const;
+  /// Of a micro-batch: [row][position], one more than the sequence length each.
+  [[nodiscard]] std::span<std::int32_t> tokens() const;
   [[nodiscard]] End finish();
   void generate();
   [[nodiscard]] bool is_root() const noexcept { return engine_.rank() == 0; }
@@ -47,7 +50,7 @@ class Trainer {
   SignalWatch& signals_;
   Llama model_;
   sifr::Engine engine_;
-  std::vector<std::int32_t> tokens_;    // [row][position], one more than the sequence length each
+  sifr::Buffer tokens_;
   std::optional<MetricsFile> metrics_;  // on rank 0
   Progress progress_;
 };

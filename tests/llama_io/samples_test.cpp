@@ -37,6 +37,15 @@ std::string text_of(const Samples& samples, std::int64_t index) {
 
 }  // namespace
 
+TEST_CASE("a micro-batch has no more tokens than int32 counts", "[llama][data]") {
+  CHECK(token_count(4, 256) == 4 * 257);
+  CHECK(token_count(1, 2147483646) == 2147483647);
+  CHECK_THROWS_WITH(token_count(2000000000, 256),
+                    Contains("2000000000 samples of 257 tokens") &&
+                        Contains("train_micro_batch_size_per_gpu or --sequence-length"));
+  CHECK_THROWS_AS(token_count(1, 2147483647), sifr::UsageError);
+}
+
 TEST_CASE("a shuffle is a permutation at every size", "[llama][data]") {
   for (const std::int64_t count : {1, 2, 3, 4, 5, 7, 16, 17, 64, 65, 1000, 4097}) {
     const auto values = permutation(count, 42, 3);

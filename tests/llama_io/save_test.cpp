@@ -83,6 +83,12 @@ TEST_CASE("any number of ranks saves whole weights and masters", "[llama][save][
   }
 }
 
+TEST_CASE("masters are stored in fp32, weights as the model computes", "[llama][save]") {
+  const sifr::DType compute = GENERATE(sifr::DType::kBFloat16, sifr::DType::kFloat32);
+  CHECK(stored_dtype(compute, sifr::ExportAs::kWeights) == compute);
+  CHECK(stored_dtype(compute, sifr::ExportAs::kMasters) == sifr::DType::kFloat32);
+}
+
 TEST_CASE("a save that fails is known on every rank and costs nothing", "[llama][save][CKP14]") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "m");
