@@ -48,8 +48,8 @@ ProcessMemory::Arenas ProcessMemory::map_arenas(std::int64_t bytes,
     const int number = error.code().value();
     if (number != ENOSPC && number != ENOMEM && number != EFBIG) throw;
     throw OutOfMemory(
-        fmt::format("{} of {} bytes in shared memory: {}", name_of(purpose), bytes, error.what()),
-        device_.account().table());
+        fmt::format("{} of {} in shared memory: {}", name_of(purpose), mib(bytes), error.what()),
+        device_.account().table().with_refused(Tier::kDevice, purpose, bytes));
   }
   Arenas arenas;
   arenas.own = SharedSegment(memory.get(), whole_pages, SharedSegment::Access::kReadWrite);
@@ -65,8 +65,9 @@ ProcessMemory::Arenas ProcessMemory::map_arenas(std::int64_t bytes,
 }
 
 SharedBuffer ProcessMemory::allocate(std::int64_t bytes, Purpose purpose, const Call& call) {
-  Charge charge = device_.account().charge(bytes, purpose);
+  device_.account().require_room(bytes, purpose);
   Arenas arenas = map_arenas(bytes, purpose, call);
+  Charge charge = device_.account().charge(bytes, purpose);  // now that it is there
   std::byte* data = arenas.own.data();
   const std::int32_t number = next_++;
   const std::lock_guard lock(table_->mutex);

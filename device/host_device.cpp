@@ -87,12 +87,13 @@ class HostDevice final : public Device {
   }
 
   [[nodiscard]] Buffer allocate(std::int64_t bytes, Purpose purpose) override {
-    Charge charge = account_->charge(bytes, purpose);
-    if (bytes == 0) return {nullptr, 0, std::move(charge), nullptr};
+    if (bytes == 0) return {nullptr, 0, account_->charge(bytes, purpose), nullptr};
+    account_->require_room(bytes, purpose);
     require_available(bytes, purpose);
     auto mapping = std::make_shared<Mapping>(bytes, turn_++);
     require_memory(mapping->data() != nullptr ? 0 : errno, bytes, purpose);
     require_memory(prefault(mapping->data(), bytes), bytes, purpose);
+    Charge charge = account_->charge(bytes, purpose);  // now that it is there
     std::byte* const data = mapping->data();
     return {data, bytes, std::move(charge), std::move(mapping)};
   }
@@ -113,21 +114,20 @@ class HostDevice final : public Device {
     if (bytes <= available) return;
     throw OutOfMemory(
         fmt::format(
-            "{} needs {} bytes, the machine has {} left for this process: lower the size, shard "
-            "over more ranks or hosts, or end what else runs here",
+            "{} needs {}, the machine has {} left for this process: lower the size, shard over "
+            "more ranks or hosts, or end what else runs here",
             name_of(purpose),
-            bytes,
-            available),
-        account_->table());
+            mib(bytes),
+            mib(available)),
+        account_->table().with_refused(Tier::kDevice, purpose, bytes));
   }
 
   void require_memory(int error, std::int64_t bytes, Purpose purpose) const {
     if (error == 0) return;
-    throw OutOfMemory(fmt::format("the system refused {} bytes for {}: {}",
-                                  bytes,
-                                  name_of(purpose),
-                                  std::strerror(error)),
-                      account_->table());
+    throw OutOfMemory(
+        fmt::format(
+            "the system refused {} for {}: {}", mib(bytes), name_of(purpose), std::strerror(error)),
+        account_->table().with_refused(Tier::kDevice, purpose, bytes));
   }
 
   std::shared_ptr<MemoryAccount> account_;

@@ -9,6 +9,28 @@
 
 namespace sifr {
 
+namespace {
+
+void check_room(const MemoryTable& table, std::int64_t bytes, Purpose purpose, Tier tier) {
+  SIFR_REQUIRE(
+      UsageError, bytes >= 0, "{} memory of {} bytes was asked for", name_of(purpose), bytes);
+  constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t limit = table.limit(tier).value_or(kUnbounded);
+  const std::int64_t left = limit - table.total(tier).now;
+  if (bytes <= left) return;
+  throw OutOfMemory(
+      fmt::format("{} needs {} of {} memory, {} are left of the limit of {}: raise the limit, "
+                  "lower the size or shard over more ranks",
+                  name_of(purpose),
+                  mib(bytes),
+                  name_of(tier),
+                  mib(left),
+                  mib(limit)),
+      table.with_refused(tier, purpose, bytes));
+}
+
+}  // namespace
+
 OutOfMemory::OutOfMemory(const std::string& text, const MemoryTable& table)
     : std::runtime_error(text + "\n" + table.to_string()), table_(table) {}
 
@@ -62,33 +84,22 @@ std::shared_ptr<MemoryAccount> MemoryAccount::make(const Limits& limits) {
 }
 
 Charge MemoryAccount::charge(std::int64_t bytes, Purpose purpose, Tier tier) {
-  SIFR_REQUIRE(
-      UsageError, bytes >= 0, "{} memory of {} bytes was asked for", name_of(purpose), bytes);
   const std::scoped_lock lock(state_->mutex);
   MemoryTable& table = state_->table;
-  const std::optional<std::int64_t> limit =
-      tier == Tier::kDevice ? table.limits.device : table.limits.host;
-  MemoryTable::Row& total = table.totals[static_cast<std::size_t>(tier)];
-  const std::int64_t left = limit.value_or(std::numeric_limits<std::int64_t>::max()) - total.now;
-  if (bytes > left) {
-    throw OutOfMemory(
-        fmt::format(
-            "{} needs {} bytes of {} memory, {} are left of the limit of {}: raise the limit, "
-            "lower the size or shard over more ranks",
-            name_of(purpose),
-            bytes,
-            name_of(tier),
-            left,
-            left + total.now),
-        table);
-  }
+  check_room(table, bytes, purpose, tier);
   MemoryTable::Row& row =
       table.rows[static_cast<std::size_t>(tier)][static_cast<std::size_t>(purpose)];
+  MemoryTable::Row& total = table.totals[static_cast<std::size_t>(tier)];
   for (MemoryTable::Row* each : {&row, &total}) {
     each->now += bytes;
     each->peak = std::max(each->peak, each->now);
   }
   return {shared_from_this(), tier, purpose, bytes};
+}
+
+void MemoryAccount::require_room(std::int64_t bytes, Purpose purpose, Tier tier) const {
+  const std::scoped_lock lock(state_->mutex);
+  check_room(state_->table, bytes, purpose, tier);
 }
 
 MemoryTable MemoryAccount::table() const {

@@ -45,6 +45,7 @@ struct SIFR_API MemoryTable {
   struct Row {
     std::int64_t now = 0;
     std::int64_t peak = 0;
+    std::int64_t refused = 0;  ///< in an OutOfMemory's table: what was asked for and not given
   };
   std::array<std::array<Row, kPurposeCount>, kTierCount> rows = {};
   std::array<Row, kTierCount> totals = {};
@@ -56,10 +57,19 @@ struct SIFR_API MemoryTable {
   [[nodiscard]] const Row& total(Tier tier) const noexcept {
     return totals[static_cast<std::size_t>(tier)];
   }
-  /// Several lines for people: a row a purpose that ever held bytes, in MiB, and a last row
-  /// *unaccounted*: what the process really holds (resident set) beyond the table.
+  [[nodiscard]] std::optional<std::int64_t> limit(Tier tier) const noexcept {
+    return tier == Tier::kDevice ? limits.device : limits.host;
+  }
+  /// This table, with `bytes` more that were refused.
+  [[nodiscard]] MemoryTable with_refused(Tier tier, Purpose purpose, std::int64_t bytes) const;
+  /// Several lines for people: a row a purpose that ever held bytes, in MiB, a row *unaccounted*:
+  /// what the process really holds (resident set) beyond the table, and a line for what was
+  /// refused.
   [[nodiscard]] std::string to_string() const;
 };
+
+/// "12.34 MiB", rounded up: nothing that takes room shows as none.
+[[nodiscard]] SIFR_API std::string mib(std::int64_t bytes);
 
 /// Bytes of the process that are in memory now (its resident set); 0 where the system does not
 /// tell.
@@ -119,6 +129,8 @@ class SIFR_API MemoryAccount : public std::enable_shared_from_this<MemoryAccount
   /// Notes `bytes` (≥ 0) until the Charge ends. Throws OutOfMemory, and notes nothing, beyond the
   /// limit.
   [[nodiscard]] Charge charge(std::int64_t bytes, Purpose purpose, Tier tier = Tier::kDevice);
+  /// Throws what charge() would throw, and notes nothing.
+  void require_room(std::int64_t bytes, Purpose purpose, Tier tier = Tier::kDevice) const;
   [[nodiscard]] MemoryTable table() const;
 
  private:

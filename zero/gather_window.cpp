@@ -206,12 +206,12 @@ void GatherWindow::throw_full(int unit) const {
       held += fmt::format("{}'{}'", held.empty() ? "" : ", ", layout_.unit(other).name);
   }
   throw OutOfMemory(
-      fmt::format("the gather window of {} bytes has no room for unit '{}' ({} bytes) while leases "
+      fmt::format("the gather window of {} has no room for unit '{}' ({}) while leases "
                   "on {} are "
                   "open: end them earlier, or raise zero_optimization.stage3_max_live_parameters",
-                  memory_.bytes(),
+                  mib(memory_.bytes()),
                   layout_.unit(unit).name,
-                  layout_.unit(unit).weight_bytes,
+                  mib(layout_.unit(unit).weight_bytes),
                   held.empty() ? "no unit" : held),
       communicator_.device().account().table());
 }

@@ -143,12 +143,12 @@ void GradientMemory::throw_full(int unit) const {
   }
   throw OutOfMemory(
       fmt::format(
-          "the gradient ring of {} bytes has no room for unit '{}' ({} bytes) while gradients of "
+          "the gradient ring of {} has no room for unit '{}' ({}) while gradients of "
           "{} are open: "
           "end their leases earlier, declare larger units, or use zero_optimization.stage 1",
-          ring_bytes_,
+          mib(ring_bytes_),
           layout_.unit(unit).name,
-          layout_.unit(unit).gradient_bytes,
+          mib(layout_.unit(unit).gradient_bytes),
           open.empty() ? "no unit" : open),
       communicator_.device().account().table());
 }

@@ -147,7 +147,7 @@ void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& pl
     if (offers[r].missing == 0) continue;
     throw OutOfMemory(
         fmt::format(
-            "the plan needs {} bytes more than rank {} has: see its error", offers[r].missing, r),
+            "the plan needs {} more than rank {} has: see its error", mib(offers[r].missing), r),
         held);
   }
 }

@@ -1,5 +1,6 @@
 #include "engine/detail/file.hpp"
 
+#include "device/memory.hpp"
 #include "engine/io_error.hpp"
 
 #include <fmt/format.h>
@@ -108,10 +109,10 @@ void NewFile::fail_for_space(std::int64_t bytes) const {
   const int error = errno;
   struct statvfs status = {};
   const bool known = ::fstatvfs(file_.number(), &status) == 0;
-  const auto free = known ? fmt::format("{}", status.f_bavail * status.f_frsize)
-                          : std::string("an unknown number");
+  const auto free = known ? mib(static_cast<std::int64_t>(status.f_bavail * status.f_frsize))
+                          : std::string("an unknown number of MiB");
   throw IoError(
-      path_, fmt::format("cannot be written: needs {} bytes, {} are free", bytes, free), error);
+      path_, fmt::format("cannot be written: needs {}, {} are free", mib(bytes), free), error);
 }
 
 void NewFile::append(std::span<const std::byte> bytes) {

@@ -12,7 +12,6 @@ namespace sifr::detail {
 
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
 constexpr Purpose kPlanned[] = {Purpose::kWeights,
                                 Purpose::kGradients,
                                 Purpose::kOptimizer,
@@ -131,21 +130,16 @@ std::int64_t missing_bytes(const MemoryPlan& plan, const MemoryTable& held) {
 
 void throw_no_room(const MemoryPlan& plan, const MemoryTable& held) {
   MemoryTable table = held;
-  auto& rows = table.rows[static_cast<std::size_t>(Tier::kDevice)];
   for (const Purpose purpose : kPlanned)
-    rows[static_cast<std::size_t>(purpose)].now += plan.of(purpose);
-  for (MemoryTable::Row& row : rows)
-    row.peak = row.now;
-  MemoryTable::Row& total = table.totals[static_cast<std::size_t>(Tier::kDevice)];
-  total.now += plan.total();
-  total.peak = total.now;
-  throw OutOfMemory(fmt::format("the plan needs {} bytes on this rank's device, and {} of the "
-                                "limit of {} are free: use a "
-                                "higher zero_optimization.stage, more ranks, or raise the limit",
-                                plan.total(),
-                                plan.total() - missing_bytes(plan, held),
-                                held.limits.device.value_or(0)),
-                    table);
+    table = table.with_refused(Tier::kDevice, purpose, plan.of(purpose));
+  throw OutOfMemory(
+      fmt::format("the plan needs {} on this rank's device, and {} of the limit of {} "
+                  "are free: use a higher zero_optimization.stage, more ranks, or "
+                  "raise the limit",
+                  mib(plan.total()),
+                  mib(plan.total() - missing_bytes(plan, held)),
+                  mib(held.limits.device.value_or(0))),
+      table);
 }
 
 std::string start_screen(const Config& config,
@@ -176,13 +170,12 @@ std::string start_screen(const Config& config,
   }
   text += describe(config);
   if (!text.ends_with('\n')) text += '\n';
-  text += "planned bytes of this rank:\n";
-  const auto mib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kMiB; };
+  text += "planned memory of this rank:\n";
   for (const Purpose purpose : kPlanned) {
     if (plan.of(purpose) > 0)
-      text += fmt::format("  {:<12}{:>12.2f} MiB\n", name_of(purpose), mib(plan.of(purpose)));
+      text += fmt::format("  {:<12}{:>16}\n", name_of(purpose), mib(plan.of(purpose)));
   }
-  return text + fmt::format("  {:<12}{:>12.2f} MiB", "sum", mib(plan.total()));
+  return text + fmt::format("  {:<12}{:>16}", "sum", mib(plan.total()));
 }
 
 }  // namespace sifr::detail

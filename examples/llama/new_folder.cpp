@@ -1,5 +1,6 @@
 #include "examples/llama/new_folder.hpp"
 
+#include "device/memory.hpp"
 #include "engine/io_error.hpp"
 #include "examples/llama/mapped_file.hpp"
 
@@ -103,10 +104,11 @@ void NewFolder::require_space(std::int64_t bytes) const {
   std::error_code unknown;
   const auto space = fs::space(temporary_, unknown);
   if (unknown || space.available >= static_cast<std::uintmax_t>(bytes)) return;
-  throw sifr::IoError(
-      folder_,
-      fmt::format("cannot be written: needs {} bytes, {} are free", bytes, space.available),
-      ENOSPC);
+  throw sifr::IoError(folder_,
+                      fmt::format("cannot be written: needs {}, {} are free",
+                                  sifr::mib(bytes),
+                                  sifr::mib(static_cast<std::int64_t>(space.available))),
+                      ENOSPC);
 }
 
 void NewFolder::write_text(std::string_view name, std::string_view text) const {

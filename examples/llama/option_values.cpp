@@ -88,8 +88,8 @@ CLI::Option* StrictOptions::add(const std::string& name,
     if (read(text)) return;
     throw CLI::ValidationError(name, fmt::format("needs {}, and '{}' was given", allowed, text));
   };
-  CLI::Option* option =
-      app_.add_option_function<std::string>(name, take, std::move(about))->type_name(std::move(type));
+  CLI::Option* option = app_.add_option_function<std::string>(name, take, std::move(about))
+                            ->type_name(std::move(type));
   return option;
 }
 

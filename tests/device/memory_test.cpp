@@ -9,6 +9,7 @@
 
 using namespace sifr;
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
 
 TEST_CASE("an account tells bytes now and at their peak by tier and purpose", "[device]") {
   const auto account = MemoryAccount::make({});
@@ -69,14 +70,17 @@ TEST_CASE("OutOfMemory names the purpose, both numbers and the table", "[device]
     FAIL("the limit was ignored");
   } catch (const Error& error) {
     const std::string text = error.message();
-    CHECK_THAT(text, Contains("optimizer needs 4194304 bytes of device memory"));
-    CHECK_THAT(text, Contains("2097152 are left of the limit of 3145728"));
+    CHECK_THAT(text, Contains("optimizer needs 4.00 MiB of device memory"));
+    CHECK_THAT(text, Contains("2.00 MiB are left of the limit of 3.00 MiB"));
+    CHECK_THAT(text, EndsWith("\nrefused: 4.00 MiB for optimizer, limit 3.00 MiB"));
     CHECK_THAT(text, Contains("weights") && Contains("1.00") && Contains("unaccounted"));
   }
   try {
     const Charge charge = account->charge(4 << 20, Purpose::kOptimizer);
   } catch (const OutOfMemory& error) {
     CHECK(error.table().total(Tier::kDevice).now == 1 << 20);
+    CHECK(error.table().row(Tier::kDevice, Purpose::kOptimizer).now == 0);
+    CHECK(error.table().row(Tier::kDevice, Purpose::kOptimizer).refused == 4 << 20);
     CHECK(error.table().limits.device == 3 << 20);
   }
 }
@@ -119,6 +123,30 @@ TEST_CASE("the table shows rows that ever held bytes in MiB, and what is unaccou
   CHECK(text.rfind("unaccounted") > text.rfind("total"));
   CHECK(text.back() != '\n');
   CHECK(resident_bytes() > 0);
+}
+
+TEST_CASE("what is refused for several purposes has its sum, and nothing is unaccounted below 0",
+          "[device]") {
+  const auto account = MemoryAccount::make({.device = std::int64_t{1} << 50});
+  const Charge beyond = account->charge(std::int64_t{1} << 49, Purpose::kWindow);
+  const MemoryTable table = account->table()
+                                .with_refused(Tier::kDevice, Purpose::kWeights, 1 << 20)
+                                .with_refused(Tier::kDevice, Purpose::kBucket, 1);
+  CHECK_THAT(table.to_string(),
+             Contains("process unaccounted          0.00\n"
+                      "refused: 1.00 MiB for weights\n"
+                      "refused: 0.01 MiB for bucket\n"
+                      "refused: 1.01 MiB in all, limit 1073741824.00 MiB"));
+  CHECK(table.row(Tier::kDevice, Purpose::kWeights).now == 0);
+}
+
+TEST_CASE("sizes for people are MiB, rounded up", "[device]") {
+  CHECK(mib(0) == "0.00 MiB");
+  CHECK(mib(1) == "0.01 MiB");
+  CHECK(mib(3 << 19) == "1.50 MiB");
+  CHECK(mib((1 << 20) - 1) == "1.00 MiB");
+  CHECK(mib((1 << 20) + 1) == "1.01 MiB");
+  CHECK(mib(std::numeric_limits<std::int64_t>::max()) == "8796093022208.00 MiB");
 }
 
 TEST_CASE("a buffer gives its memory back before its charge", "[device]") {

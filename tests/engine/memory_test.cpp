@@ -117,10 +117,12 @@ TEST_CASE("a limit that the plan exceeds is an OutOfMemory at start, and costs n
     } catch (const OutOfMemory& error) {
       const std::string text = error.what();
       SIFR_CHECK_RANK(text.find("the plan needs ") == 0);
-      SIFR_CHECK_RANK(text.find("limit of 1048576") != std::string::npos);
+      SIFR_CHECK_RANK(text.find("limit of 1.00 MiB are free") != std::string::npos);
+      SIFR_CHECK_RANK(text.find(" in all, limit 1.00 MiB") != std::string::npos);
       SIFR_CHECK_RANK(text.find("weights") != std::string::npos);
-      SIFR_CHECK_RANK(error.table().row(Tier::kDevice, Purpose::kOptimizer).now > 0);
-      SIFR_CHECK_RANK(error.table().total(Tier::kDevice).now > kLimit);
+      SIFR_CHECK_RANK(error.table().row(Tier::kDevice, Purpose::kOptimizer).refused > 0);
+      SIFR_CHECK_RANK(error.table().total(Tier::kDevice).refused > kLimit);
+      SIFR_CHECK_RANK(error.table().total(Tier::kDevice).now == 0);
       SIFR_CHECK_RANK(context.device().account().table().total(Tier::kDevice).now == 0);
       return start(context, 1000);
     }

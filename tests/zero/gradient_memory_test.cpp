@@ -111,8 +111,8 @@ TEST_CASE("open gradients in the way are an OutOfMemory that names them", "[zero
   rank.open(1);
   CHECK_THROWS_WITH(
       rank.memory.open(0),
-      Catch::Contains("the gradient ring of 4096 bytes has no room for unit 'a' (2048 "
-                      "bytes) while gradients of 'd', 'b' are open"));
+      Catch::Contains("the gradient ring of 0.01 MiB has no room for unit 'a' (0.01 "
+                      "MiB) while gradients of 'd', 'b' are open"));
   rank.close(3);
   rank.retire(3);
   CHECK(rank.open(0) == 0);
