@@ -26,7 +26,15 @@ class SIFR_API Error {
 class SIFR_API UsageError : public std::logic_error, public Error {
  public:
   using std::logic_error::logic_error;
+  /// `check` lives as long as the program.
+  UsageError(const std::string& text, const char* check) : std::logic_error(text), check_(check) {}
   [[nodiscard]] const char* message() const noexcept override { return what(); }
+  /// For who maintains sifr: the check that did not hold and its place, "count > 0, file.cpp:12".
+  /// Empty where the error comes from no check.
+  [[nodiscard]] const char* check() const noexcept { return check_; }
+
+ private:
+  const char* check_ = "";
 };
 
 }  // namespace sifr

@@ -10,6 +10,7 @@
 using namespace sifr;
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 
 TEST_CASE("an account tells bytes now and at their peak by tier and purpose", "[device]") {
   const auto account = MemoryAccount::make({});
@@ -92,6 +93,17 @@ TEST_CASE("sizes and limits below zero are usage errors, overflow is OutOfMemory
   const Charge some = account->charge(2, Purpose::kWeights);
   CHECK_THROWS_AS(account->charge(std::numeric_limits<std::int64_t>::max(), Purpose::kWeights),
                   OutOfMemory);
+}
+
+TEST_CASE("an error's text is for the caller, its check for who maintains sifr", "[device]") {
+  try {
+    static_cast<void>(MemoryAccount::make({.device = -1}));
+    FAIL("no error");
+  } catch (const UsageError& error) {
+    CHECK(std::string(error.message()) == "a memory limit is -1 bytes, needs 0 or more");
+    CHECK_THAT(error.check(), StartsWith("limit.value_or(0) >= 0, memory.cpp:"));
+  }
+  CHECK(std::string(UsageError("alone").check()).empty());
 }
 
 TEST_CASE("an account may be used by several threads", "[device]") {

@@ -93,16 +93,6 @@ std::vector<float> masters(Engine& engine, const std::string& parameter) {
   return values;
 }
 
-namespace {
-
-// A check's text ends with its expression and place, " [expression, file.cpp:12]".
-std::string without_place(const std::string& text) {
-  const bool has_place = text.ends_with("]") && text.rfind(".cpp:") != std::string::npos;
-  return has_place ? text.substr(0, text.rfind(" [")) : text;
-}
-
-}  // namespace
-
 std::string describe(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -111,7 +101,7 @@ std::string describe(const std::exception_ptr& error) {
   } catch (const CommError& caught) {
     return std::string("CommError: ") + caught.what();
   } catch (const UsageError& caught) {
-    return "UsageError: " + without_place(caught.what());
+    return std::string("UsageError: ") + caught.what();
   } catch (const NumericsError& caught) {
     return std::string("NumericsError: ") + caught.what();
   } catch (const OutOfMemory& caught) {
