@@ -17,7 +17,7 @@ Unit Units::add(std::string name, std::vector<Parameter> parameters, int gradien
       declared_.begin(), declared_.end(), [&](const Declared& unit) { return unit.name == name; });
   SIFR_REQUIRE(UsageError, !is_known, "Units::add('{}'): there is a unit of that name", name);
   declared_.push_back({std::move(name), std::move(parameters), gradient_leases});
-  return {owner_, static_cast<int>(declared_.size()) - 1};
+  return {owner_, static_cast<int>(declared_.size()) - 1, declared_.back().name};
 }
 
 Loss Model::forward(Engine&, const Batch&) {

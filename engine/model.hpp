@@ -3,10 +3,12 @@
 #include "../device/dtype.hpp"
 #include "../sifr_error.hpp"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <typeinfo>
 #include <vector>
 
@@ -42,9 +44,13 @@ class Unit {
  private:
   friend class Units;
   friend class detail::EngineState;
-  Unit(const detail::EngineState* owner, int index) noexcept : owner_(owner), index_(index) {}
+  Unit(const detail::EngineState* owner, int index, std::string_view name) noexcept
+      : owner_(owner), index_(index) {
+    name.copy(name_.data(), name_.size() - 1);
+  }
   const detail::EngineState* owner_ = nullptr;
   int index_ = -1;
+  std::array<char, 48> name_ = {};  // or its beginning: for messages about a unit whose owner ended
 };
 
 /// Where a model declares its units, in the order in which its forward uses them.

@@ -200,9 +200,10 @@ int EngineState::checked_index(Unit unit, const char* call) const {
   SIFR_REQUIRE(
       UsageError,
       unit.owner_ == this,
-      "{}: unit number {} belongs to another engine than this one, whose first unit is '{}'",
+      "{}: unit '{}' was declared for another engine than this one, whose first unit is '{}'. Give "
+      "each engine a model of its own: a second Engine::initialize declares a model's units anew",
       call,
-      unit.index(),
+      unit.name_.data(),
       layout_.unit(0).name);
   return unit.index();
 }

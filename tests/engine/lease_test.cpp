@@ -162,7 +162,9 @@ TEST_CASE("a unit of another engine, or of none, is refused", "[engine]") {
   Small other({}, {{"other"}});
   const Unit foreign = other.model.unit("other");
   const std::string text =
-      "(): unit number 0 belongs to another engine than this one, whose first unit is 'a'";
+      "(): unit 'other' was declared for another engine than this one, whose first unit is 'a'. "
+      "Give each engine a model of its own: a second Engine::initialize declares a model's units "
+      "anew";
   CHECK(error_of([&] { static_cast<void>(small.engine.weights(foreign)); }) ==
         "UsageError: weights" + text);
   CHECK(error_of([&] { static_cast<void>(small.engine.gradients(foreign)); }) ==
