@@ -7,8 +7,6 @@
 namespace sifr::detail {
 namespace {
 
-constexpr std::size_t kLongestKey = 64;
-
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }

@@ -1,9 +1,8 @@
 #include "config_schema/detail/unused_keys.hpp"
 
-#include "config_schema/detail/nearest_key.hpp"
 #include "config_schema/detail/number_text.hpp"
 #include "config_schema/detail/object_reader.hpp"
-#include "config_schema/detail/used_keys.hpp"
+#include "config_schema/detail/suggestion.hpp"
 
 #include <fmt/format.h>
 
@@ -71,22 +70,6 @@ bool is_neutral(const JsonNode& value, const KnownKey& known) {
       return value.members.empty() && known.neutral != "*";
   }
   return false;
-}
-
-// The section that has a key of this name: the first that sifr uses or knows.
-std::string section_with(std::string_view key) {
-  const std::string ending = fmt::format("/{}", key);
-  std::string found;
-  const auto look_at = [&](std::string_view pointer) {
-    if (!found.empty() || !pointer.ends_with(ending)) return;
-    pointer.remove_suffix(ending.size());
-    found = pointer.empty() ? "the top level" : pointer;
-  };
-  for (const UsedKey& used : used_keys())
-    look_at(used.pointer);
-  for (const KnownKey& known : known_keys())
-    look_at(known.pointer);
-  return found;
 }
 
 }  // namespace
@@ -177,14 +160,9 @@ void UnusedKeys::refuse_unknown(const JsonMember& member,
   for (const KnownKey& key : known) {
     if (key.parent() == parent) candidates.push_back(key.key());
   }
-  const std::string_view nearest = nearest_key(member.key, candidates);
-  const std::string section = section_with(member.key);
   std::string text = fmt::format("unknown key \"{}\"", printable(member.key));
-  if (!section.empty()) {
-    text += fmt::format("; {} has a key of this name", section);
-  } else if (!nearest.empty()) {
-    text += fmt::format("; did you mean \"{}\"?", nearest);
-  }
+  const std::string meant = suggest_key(member.key, parent, candidates);
+  if (!meant.empty()) text += fmt::format("; did you mean \"{}\"?", meant);
   const std::string pointer = join_pointer(parent, member.key);
   tell_unknown(pointer, member.position, text);
 }

@@ -131,9 +131,46 @@ TEST_CASE("a misspelled key is an error that names the nearest", "[parse_config]
       "\"offload_optimizer\"?");
   CHECK(has(problem_of(R"({"gradient_cliping": 1.0})"), "did you mean \"gradient_clipping\"?"));
   CHECK(has(problem_of(R"({"Bf16": {}})"), "did you mean \"bf16\"?"));
-  CHECK(has(problem_of(R"({"bf16": {"loss_scale": 0}})"), "/fp16 has a key of this name"));
-  CHECK(has(problem_of(R"({"lr": 1})"), "/optimizer/params has a key of this name"));
+  CHECK(has(problem_of(R"({"bf16": {"loss_scale": 0}})"), "did you mean \"/fp16/loss_scale\"?"));
+  CHECK(has(problem_of(R"({"lr": 1})"), "did you mean \"/optimizer/params/lr\"?"));
   CHECK(problem_of(R"({"qqqq": 1})") == "1:2: /qqqq: unknown key \"qqqq\"");
+}
+
+TEST_CASE("a key is suggested by its words, by other programs' names and in its section",
+          "[parse_config][CFG04]") {
+  const auto suggests = [](const std::string& json, const std::string& key) {
+    INFO(json);
+    CHECK_THAT(problem_of(json), Catch::EndsWith("; did you mean \"" + key + "\"?"));
+  };
+  suggests(R"({"gradient_clip": 1})", "gradient_clipping");
+  suggests(R"({"gradientClip": 1})", "gradient_clipping");
+  suggests(R"({"max_grad_norm": 1})", "gradient_clipping");
+  suggests(R"({"learning_rate": 1})", "/optimizer/params/lr");
+  suggests(R"({"optimizer": {"type": "AdamW", "params": {"learning_rate": 1}}})", "lr");
+  suggests(R"({"optimizer": {"type": "AdamW", "lr": 1}})", "/optimizer/params/lr");
+  suggests(R"({"optimizer": {"type": "AdamW", "params": {"gradient_clipping": 1}}})",
+           "/gradient_clipping");
+  suggests(R"({"batch_size": 1})", "train_batch_size");
+  suggests(R"({"micro_batch_size_per_gpu": 1})", "train_micro_batch_size_per_gpu");
+  suggests(R"({"train_micro_batch_size": 1})", "train_micro_batch_size_per_gpu");
+  suggests(R"({"accumulation_steps": 1})", "gradient_accumulation_steps");
+  suggests(R"({"warmup_steps": 1})", "/scheduler/params/warmup_num_steps");
+  suggests(R"({"scheduler": {"type": "WarmupLR", "params": {"warmup_steps": 1}}})",
+           "warmup_num_steps");
+  suggests(R"({"stgae": 3})", "/zero_optimization/stage");
+  suggests(R"({"zero_optimization": {"max_live": 3}})", "stage3_max_live_parameters");
+  suggests(R"({"comm_timeouts": 3})", "/sifr/comm_timeout");
+}
+
+TEST_CASE("bf16 and fp16 are suggested for their misspellings", "[parse_config][CFG04]") {
+  const auto suggestion = [](const std::string& key) {
+    return problem_of("{\"" + key + "\": {\"enabled\": true}}");
+  };
+  for (const char* key :
+       {"bf_16", "BF-16", "fb16", "bfp16", "b16", "bfloat_16", "enable_bf16", "bf16_enabled"})
+    CHECK_THAT(suggestion(key), Catch::EndsWith("did you mean \"bf16\"?"));
+  for (const char* key : {"fp_16", "fp61", "float16", "half", "use_fp16"})
+    CHECK_THAT(suggestion(key), Catch::EndsWith("did you mean \"fp16\"?"));
 }
 
 TEST_CASE("a lenient config warns of each misspelled key", "[parse_config][CFG04]") {
