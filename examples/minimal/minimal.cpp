@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <random>
 
 constexpr int kHidden = 32;
@@ -90,7 +91,11 @@ class Network final : public sifr::Model {
 };
 
 int main(int argc, char** argv) try {
-  if (argc != 2) throw sifr::UsageError("usage: minimal ds_config.json");
+  if (argc != 2 || argv[1][0] == '-') {
+    const bool is_help = argc == 2 && std::strcmp(argv[1], "--help") == 0;
+    std::fputs("usage: minimal ds_config.json\n", is_help ? stdout : stderr);
+    return is_help ? 0 : 2;
+  }
   Network network;
   auto engine = sifr::Engine::initialize(network, argv[1]);
   std::mt19937 random(static_cast<unsigned>(engine.rank()));  // each rank has its own points

@@ -85,7 +85,11 @@ struct Trainer final : sifr::Model {
 };
 
 int main(int argc, char** argv) try {
-  if (argc != 2) throw sifr::UsageError("usage: after ds_config.json");
+  if (argc != 2 || argv[1][0] == '-') {
+    const bool is_help = argc == 2 && std::strcmp(argv[1], "--help") == 0;
+    std::fputs("usage: porting_after ds_config.json\n", is_help ? stdout : stderr);
+    return is_help ? 0 : 2;
+  }
   Trainer trainer;
   auto engine = sifr::Engine::initialize(trainer, argv[1]);
   for (int step = 0; step < 60; ++step) {

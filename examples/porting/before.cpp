@@ -100,7 +100,12 @@ struct Trainer {
   }
 };
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    const bool is_help = argc == 2 && std::strcmp(argv[1], "--help") == 0;
+    std::fputs("usage: porting_before, without arguments\n", is_help ? stdout : stderr);
+    return is_help ? 0 : 2;
+  }
   Trainer trainer;
   for (int step = 0; step < 60; ++step) {
     const int first = step * kTokens;

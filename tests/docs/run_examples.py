@@ -39,5 +39,15 @@ def check_minimal():
     print("the minimal trainer converges:", *losses)
 
 
+def check_usage():
+    for name in ("minimal", "porting_before", "porting_after"):
+        for arguments, code in ((["--help"], 0), (["--nonsense"], 2), (["a", "b"], 2)):
+            run = subprocess.run([BIN / name, *arguments], capture_output=True, text=True, timeout=60, check=False)
+            usage = run.stdout if code == 0 else run.stderr
+            assert (run.returncode, usage.startswith(f"usage: {name}")) == (code, True), (name, arguments, run)
+    print("--help tells the usage, and what is no argument ends with it")
+
+
+check_usage()
 check_porting()
 check_minimal()
