@@ -3,13 +3,13 @@
 set -euo pipefail
 
 build="g++ cmake ninja-build nlohmann-json3-dev libfmt-dev libcli11-dev libboost1.81-dev libhwloc-dev libnuma-dev
-  libdnnl-dev catch2 libbenchmark-dev bible-kjv"
-tests="ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3 python3-numpy python3-venv"
+  libdnnl-dev catch2 libbenchmark-dev bible-kjv python3 python3-numpy"
+tests="ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3-venv"
 
 usage() {
   cat <<END
 usage: bash cmake/install_packages.sh [--tests] [--list]
-  --tests  also what tests/run.sh needs beyond a build: clang 14, its checkers, ccache, numpy
+  --tests  also what tests/run.sh needs beyond a build: clang 14, its checkers, ccache
   --list   print the names and install nothing
 END
 }
