@@ -17,8 +17,39 @@ TEST_CASE("what sifr does not have is refused unless it is switched off", "[vali
   CHECK(parse(R"({"fp16": {"enabled": false, "initial_scale_power": 20}})").notices.empty());
   CHECK(has(problem_of(R"({"zero_optimization": {"zenflow": {"topk_ratio": 0.1}}})"),
             "not supported yet"));
-  CHECK(has(problem_of(R"({"gradient_allreduce_op": "sum"})"), "not supported yet"));
   CHECK(has(problem_of(R"({"sifr": {"reductions": "library"}})"), "not supported yet"));
+}
+
+TEST_CASE("a sum over ranks is refused by name, not taken for the mean", "[validate][API05]") {
+  CHECK(has(problem_of(R"({"gradient_allreduce_op": "sum"})"),
+            "/gradient_allreduce_op: not supported yet: only \"mean\""));
+  CHECK(parse(R"({"gradient_allreduce_op": "mean"})").notices.empty());
+}
+
+TEST_CASE("a loss scale that is none is refused by name, with fp16 on or off",
+          "[validate][CFG06][CFG07]") {
+  const auto fp16 = [](const std::string& keys) {
+    return problem_of("{\"fp16\": {" + keys + "}}");
+  };
+  CHECK(has(fp16("\"loss_scale\": 1e999"), "/fp16/loss_scale: number overflow"));
+  CHECK(has(fp16("\"loss_scale\": \"nan\""), "/fp16/loss_scale: must be a number"));
+  CHECK(has(fp16("\"loss_scale\": true"), "/fp16/loss_scale: must be a number, not true"));
+  CHECK(
+      has(fp16("\"loss_scale_window\": true"), "/fp16/loss_scale_window: must be a whole number"));
+  for (const char* keys : {"\"enabled\": true, \"loss_scale\": -1",
+                           "\"enabled\": true, \"loss_scale_window\": 0",
+                           "\"enabled\": true, \"min_loss_scale\": 0"})
+    CHECK(has(fp16(keys), "/fp16/enabled: fp16 is not supported yet"));
+  CHECK(parse(R"({"fp16": {"loss_scale": 128, "loss_scale_window": 0}})").notices.empty());
+}
+
+TEST_CASE("offload of one thing is not taken for offload of another", "[validate][CFG09]") {
+  for (const char* what : {"offload_optimizer", "offload_param"}) {
+    const std::string problem = problem_of(std::string(R"({"zero_optimization": {"stage": 3, ")") +
+                                           what + R"(": {"device": "cpu", "pin_memory": true}}})");
+    CHECK(has(problem, std::string("/zero_optimization/") + what + "/device: not supported yet"));
+    CHECK(problem.find('\n') == std::string::npos);
+  }
 }
 
 TEST_CASE("a key without effect is a notice unless its value is the neutral one", "[validate]") {

@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <thread>
 
 using Catch::Contains;
 
@@ -70,7 +73,7 @@ std::vector<std::string> declared_names() {
 }
 
 TEST_CASE("weights and masters come in declaration order and are equal at every stage",
-          "[engine][PAR05][PAR07]") {
+          "[engine][PAR05][PAR07][API02][CKP12]") {
   const bool is_bf16 = GENERATE(false, true);
   const ExportAs what = GENERATE(ExportAs::kWeights, ExportAs::kMasters);
   const int ranks = GENERATE(1, 3);
@@ -113,6 +116,37 @@ TEST_CASE("pieces have at most 64 MiB", "[engine]") {
   };
   for (const std::string& error :
        errors_of_ranks(2, {.stage = 3}, body, SmallModel({{"a", count}})))
+    CHECK(error == "");
+}
+
+TEST_CASE("an export on one rank alone ends in time and names the rank that is missing",
+          "[engine][API02][CKP15]") {
+  Config config = make_config({.stage = 3});
+  config.sifr.comm_timeout = 1;
+  auto contexts = quiet_contexts(2);
+  std::atomic<bool> is_done = false;
+  run_ranks(contexts, [&](Context& context) {
+    SmallModel model;
+    auto engine = Engine::initialize(model, config, {.context = &context});
+    while (context.rank() == 1 && !is_done)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (context.rank() == 1) return;
+    const std::string error = error_of([&] { static_cast<void>(masters(engine, "a.weight")); });
+    is_done = true;
+    SIFR_CHECK_RANK(error.starts_with("CommTimeout: ") && error.find("rank 1") != error.npos);
+  });
+}
+
+TEST_CASE("a step without learning rate changes no weight", "[engine][CKP18]") {
+  SmallConfig config{.stage = GENERATE(0, 1, 2, 3), .is_bf16 = GENERATE(false, true)};
+  config.optimizer = R"({"type": "AdamW", "params": {"lr": 0, "weight_decay": 0.1}})";
+  const auto body = [](Engine& engine, SmallModel& model) {
+    const Exported before = export_from(engine, ExportAs::kMasters, 0);
+    model.run(engine, 1);
+    SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);
+    SIFR_CHECK_RANK(export_from(engine, ExportAs::kMasters, 0).bytes == before.bytes);
+  };
+  for (const std::string& error : errors_of_ranks(2, config, body))
     CHECK(error == "");
 }
 

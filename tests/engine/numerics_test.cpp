@@ -55,6 +55,12 @@ TEST_CASE("weights of micro-batches make it the mean over tokens", "[engine][GRD
   CHECK(moved_by(ranks, config, gradient) == Approx(2).epsilon(1e-4));
 }
 
+TEST_CASE("weights that add up to 1 make it the sum over ranks", "[engine][API05]") {
+  const auto gradient = [](int rank, int) { return static_cast<float>(1 + 2 * rank); };
+  const auto half = [](int, int) { return StepOptions{.weight = 0.5}; };
+  CHECK(moved_by(2, {.stage = any_stage()}, gradient, half) == Approx(4).epsilon(1e-4));
+}
+
 TEST_CASE("forward's weight counts unless step says otherwise", "[engine][GRD16]") {
   struct Weighing final : SmallModel {
     Loss forward(Engine&, const Batch& batch) override { return {6, batch.as<double>()}; }
@@ -140,7 +146,8 @@ TEST_CASE("bf16 weights move by the small steps of their masters", "[engine][PRE
   CHECK(to_float(engine.weights(model.unit("a")).data<bfloat16>(0)[0]) == 0.9921875F);
 }
 
-TEST_CASE("a gradient that is not finite stops fp32 with the parameter's name", "[engine][PRE05]") {
+TEST_CASE("a gradient that is not finite stops fp32 with the parameter's name",
+          "[engine][PRE01][PRE05]") {
   const float value = GENERATE(as<float>{}, kInfinity, std::numeric_limits<float>::quiet_NaN());
   const SmallConfig config{.stage = any_stage(), .accumulation = 2, .clip = 1};
   const auto body = [&](bool is_bad) {
@@ -153,7 +160,7 @@ TEST_CASE("a gradient that is not finite stops fp32 with the parameter's name", 
         const std::string error = error_of([&] { engine.step(); });
         SIFR_CHECK_RANK(
             error.starts_with("NumericsError: step 1: the gradient of 'b.weight' is not finite: "
-                              "weights are untouched"));
+                              "weights are untouched; lower the learning rate, check the data"));
         SIFR_CHECK_RANK(engine.weights_hash() == before);
       }
       for (int micro = 0; micro < 4; ++micro) {  // and the engine stays usable

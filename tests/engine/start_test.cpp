@@ -1,5 +1,5 @@
-// An engine that makes its own context and cannot start.
-#include "sifr.hpp"
+// How engines start: what keeps one from it, and what does not.
+#include "tests/engine/small_engine.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -38,6 +38,31 @@ TEST_CASE("an engine with its own context tells why it cannot start", "[engine]"
   CHECK_THROWS_WITH(start(throws, config_with(micro + kOptimizer)), "no model today");
   CHECK_THROWS_AS(static_cast<void>(Engine::initialize(declare_one, "no such file.json")),
                   ConfigError);
+}
+
+TEST_CASE("a unit without parameters is leased like any other, and does nothing", "[engine]") {
+  const Config config = make_config({.stage = GENERATE(0, 1, 2, 3)});
+  auto contexts = quiet_contexts(2);
+  run_ranks(contexts, [&](Context& context) {
+    Unit full;
+    Unit none;
+    const Engine::Declare declare = [&](Units& units) {
+      full = units.add("full", {{.name = "full.weight", .shape = {300}}});
+      none = units.add("none", {});
+    };
+    auto engine = Engine::initialize(declare, config, {.context = &context});
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      {
+        const Weights weights = engine.weights(none);
+        const Gradients gradients = engine.gradients(none);
+        const std::string error = error_of([&] { static_cast<void>(gradients.has(0)); });
+        SIFR_CHECK_RANK(error ==
+                        "UsageError: unit 'none' has 0 parameters, and number 0 was asked for");
+      }
+      static_cast<void>(engine.gradients(full));
+      SIFR_CHECK_RANK(engine.step().updates == step);
+    }
+  });
 }
 
 }  // namespace

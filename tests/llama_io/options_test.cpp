@@ -154,7 +154,7 @@ TEST_CASE("steps are counted in decimal digits", "[llama][options]") {
   CHECK(parsed({"--model", "m", "--generate-count", "010"}).generate_count == 10);
 }
 
-TEST_CASE("an empty path or text is refused by name", "[llama][options]") {
+TEST_CASE("an empty path or text is refused by name", "[llama][options][CKP17]") {
   for (const char* name : {"--save", "--metrics", "--eval-data", "--logits"})
     CHECK_THAT(refusal({"--model", "m", name, ""}), Contains(std::string(name) + ": needs a path"));
   CHECK_THAT(refusal({"--model", ""}), Contains("--model: needs a path, and '' was given"));

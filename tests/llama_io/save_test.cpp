@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <string>
 
 using namespace llama;
 using Catch::Matchers::Contains;
@@ -87,6 +88,23 @@ TEST_CASE("masters are stored in fp32, weights as the model computes", "[llama][
   const sifr::DType compute = GENERATE(sifr::DType::kBFloat16, sifr::DType::kFloat32);
   CHECK(stored_dtype(compute, sifr::ExportAs::kWeights) == compute);
   CHECK(stored_dtype(compute, sifr::ExportAs::kMasters) == sifr::DType::kFloat32);
+}
+
+TEST_CASE("ranks save into new nested folders and into those that are there",
+          "[llama][save][CKP27]") {
+  const TemporaryFolder folder;
+  const LlamaShape shape = tiny_shape(false);
+  run_ranks(4, [&](sifr::Context& context) {
+    sifr::Engine engine = make_engine(context, shape, false);
+    for (int i = 0; i < 10; ++i) {
+      save_model(engine,
+                 {.folder = folder / ("a/b" + std::to_string(i % 5) + "/c"), .shape = shape},
+                 sifr::DType::kFloat32,
+                 sifr::ExportAs::kWeights);
+    }
+  });
+  for (int i = 0; i < 5; ++i)
+    CHECK(is_whole(folder / ("a/b" + std::to_string(i) + "/c"), shape));
 }
 
 TEST_CASE("a save that fails is known on every rank and costs nothing", "[llama][save][CKP14]") {

@@ -1,4 +1,4 @@
-# cmake -D WAY=find_package|add_subdirectory -D ROOT= -D BUILD= -D FOLDER= -D COMPILER= -D LAUNCHER= -P package_test.cmake
+# cmake -D WAY=find_package|add_subdirectory|command_line -D ROOT= -D BUILD= -D FOLDER= -D COMPILER= -D LAUNCHER= -P package_test.cmake
 # Builds and runs the consumer under consumer/, in a scratch FOLDER, as a user's own project would be.
 cmake_minimum_required(VERSION 3.25)
 
@@ -7,8 +7,17 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${FOLDER}")
-if(WAY STREQUAL find_package)
+if(NOT WAY STREQUAL add_subdirectory)
   run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${FOLDER}/prefix")
+endif()
+if(WAY STREQUAL command_line) # of docs/porting.md
+  file(GLOB libraries "${FOLDER}/prefix/lib*/libsifr_engine.a" "${FOLDER}/prefix/lib*/*/libsifr_engine.a")
+  cmake_path(GET libraries PARENT_PATH libraries)
+  run("${COMPILER}" -std=c++20 -O3 "-I${FOLDER}/prefix/include/sifr" "${CMAKE_CURRENT_LIST_DIR}/consumer/main.cpp"
+    -o "${FOLDER}/consumer" "-L${libraries}" -lsifr_engine -lsifr_zero -lsifr_comm -lsifr_device -lsifr_config_schema
+    -lfmt -pthread)
+  run("${FOLDER}/consumer" "${CMAKE_CURRENT_LIST_DIR}/consumer/ds_config.json")
+  return()
 endif()
 run("${CMAKE_COMMAND}" -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${FOLDER}/build" -D "WAY=${WAY}"
   -D "SIFR_SOURCE=${ROOT}" -D "CMAKE_PREFIX_PATH=${FOLDER}/prefix" -D CMAKE_BUILD_TYPE=Release

@@ -204,10 +204,9 @@ TEST_CASE("no room beside held units is an OutOfMemory that names them", "[zero]
   Rank rank(plain(), 2 * kUnitBytes);
   rank.hold('b');
   rank.hold('d');
-  CHECK_THROWS_WITH(
-      rank.hold('a'),
-      Catch::Contains("the gather window of 0.01 MiB has no room for unit 'a' (0.01 "
-                      "MiB) while leases on 'b', 'd' are open"));
+  CHECK_THROWS_WITH(rank.hold('a'),
+                    Catch::Contains("the gather window of 0.01 MiB has no room for unit 'a' (0.01 "
+                                    "MiB) while leases on 'b', 'd' are open"));
   rank.release('b');
   rank.hold('a');
   CHECK(rank.gathered() == "bda");

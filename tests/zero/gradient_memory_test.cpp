@@ -109,10 +109,9 @@ TEST_CASE("open gradients in the way are an OutOfMemory that names them", "[zero
   Rank rank({.stage = 2});
   rank.open(3);
   rank.open(1);
-  CHECK_THROWS_WITH(
-      rank.memory.open(0),
-      Catch::Contains("the gradient ring of 0.01 MiB has no room for unit 'a' (0.01 "
-                      "MiB) while gradients of 'd', 'b' are open"));
+  CHECK_THROWS_WITH(rank.memory.open(0),
+                    Catch::Contains("the gradient ring of 0.01 MiB has no room for unit 'a' (0.01 "
+                                    "MiB) while gradients of 'd', 'b' are open"));
   rank.close(3);
   rank.retire(3);
   CHECK(rank.open(0) == 0);

@@ -42,12 +42,12 @@ class FullDisk(ProgramTest):
 
     def test_logits(self):
         (line,) = self.run_on_disk(4, "--logits", self.path("disk/logits"), ranks=2)
-        self.assertIn("disk/logits: cannot be written: needs 16464 bytes, 4096 are free: No space left", line)
+        self.assertIn("disk/logits: cannot be written: needs 0.02 MiB, 0.01 MiB are free: No space left", line)
         self.assertEqual(self.left(), [])
 
     def test_a_save_that_never_fits_is_known_before_training(self):
         (line,) = self.run_on_disk(64, "--save", self.path("disk/out"), steps=10**9, ranks=2)
-        self.assertIn("disk/out: cannot be written: needs 127616 bytes, 65536 are free: No space left", line)
+        self.assertIn("disk/out: cannot be written: needs 0.13 MiB, 0.07 MiB are free: No space left", line)
         self.assertEqual(self.left(), [])
 
     def test_what_travels_along_counts_too(self):
