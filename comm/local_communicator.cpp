@@ -70,6 +70,7 @@ void LocalCommunicator::run_list(const List<Part>& list,
     bytes += result_bytes(part);
     digest = add_to_digest(digest, describe(part));
   }
+  mover_.begin(bytes);
   const auto length = static_cast<std::int64_t>(parts.size());
   std::int64_t first = 0;
   do {

@@ -22,6 +22,10 @@ TensorMover::TensorMover(Device& device, const Rounds& rounds, PeerMemory& memor
       inputs_(static_cast<std::size_t>(rounds.size())),
       inline_(Stream::caller(&device.pool())) {}
 
+void TensorMover::begin(std::int64_t bytes) noexcept {
+  is_large_ = bytes >= kLargeResult;
+}
+
 Communicator::Traffic TensorMover::traffic() const noexcept {
   return {counts_.reduced, counts_.gathered, counts_.staged, counts_.collectives};
 }
@@ -136,7 +140,8 @@ void TensorMover::reduce_piece(const ReducePart& part, std::size_t index, Piece 
     }
     counts_.reduced += input.bytes();
   }
-  const auto into = part.accumulate ? kernels::Into::kAdd : kernels::Into::kWrite;
+  const auto write = is_large_ ? kernels::Into::kWritePastCaches : kernels::Into::kWrite;
+  const auto into = part.accumulate ? kernels::Into::kAdd : write;
   sum_with_zeros(inputs_, part.sum.slice(piece.first, piece.count), into, inline_);
 }
 
@@ -165,10 +170,9 @@ void TensorMover::receive(const View& view, int root, std::size_t index, const C
 
 void TensorMover::copy(ConstView from, View to) {
   if (from.data == to.data || to.count == 0) return;
-  const bool is_large = to.bytes() >= kLargeCopy;
   device_.pool().parallel_for(to.bytes(), kCopyGrain, [&](std::int64_t first, std::int64_t last) {
     const auto bytes = static_cast<std::size_t>(last - first);
-    if (is_large) {
+    if (is_large_) {
       copy_past_caches(to.data + first, from.data + first, bytes);
     } else {
       std::memcpy(to.data + first, from.data + first, bytes);

@@ -33,7 +33,8 @@ SIFR_API void scale(View view, float factor, Stream& stream);
 
 /// Rule of the sum over ranks: s = fp32(inputs[0]); s = s + fp32(inputs[r]) for r = 1, 2, …; then
 /// kWrite: sum = s. kAdd: sum = sum + s. `sum` is fp32; the inputs share one dtype and sum's count.
-enum class Into : std::uint8_t { kWrite, kAdd };
+/// kWritePastCaches: as kWrite, for sums that the caches could not keep until they are read.
+enum class Into : std::uint8_t { kWrite, kWritePastCaches, kAdd };
 SIFR_API void sum_in_order(std::span<const ConstView> inputs, View sum, Into into, Stream& stream);
 
 /// Poisons memory that nobody may read: signalling-looking NaNs in every dtype.

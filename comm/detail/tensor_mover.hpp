@@ -22,6 +22,8 @@ class TensorMover {
   /// Of a broadcast: only the root offers anything.
   [[nodiscard]] Entry entry_for(const View& view, bool is_root) const;
 
+  /// Before a collective's views: it gives this rank `bytes` in all.
+  void begin(std::int64_t bytes) noexcept;
   void reduce(const ReducePart& part, std::size_t index, const Call& call);
   void gather(const GatherPart& part, std::size_t index, const Call& call);
   void receive(const View& view, int root, std::size_t index, const Call& call);
@@ -58,7 +60,8 @@ class TensorMover {
   PeerMemory& memory_;
   std::optional<StagingRing> ring_;  // made when a tensor needs it
   std::vector<ConstView>
-      inputs_;     // one for each rank; kept, so that a steady state allocates nothing
+      inputs_;  // one for each rank; kept, so that a steady state allocates nothing
+  bool is_large_ = false;
   Stream inline_;  // runs kernels on the thread that runs the collective
 
   struct Counts {

@@ -29,6 +29,9 @@
 /// user's build of it.
 #define SIFR_INLINE SIFR_HOST_DEVICE static inline __attribute__((always_inline))
 
+/// The same for a lambda, behind its parameters.
+#define SIFR_INLINED __attribute__((always_inline))
+
 /// Before a loop: its iterations do not depend on one another, though its pointers may be equal.
 #ifdef __clang__
 #define SIFR_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "../kernels.hpp"
+#include "./cache_lines.hpp"
 #include "./element_loops.hpp"
 
 #include <algorithm>
@@ -34,24 +35,45 @@ SIFR_INLINE void sum_loop(std::span<const ConstView> inputs,
   }
 }
 
-template <bool kAdd, class T>
+template <int kInputs, class T>
+SIFR_INLINE void sum_inputs(std::span<const ConstView> inputs,
+                            std::int64_t first,
+                            float* out,
+                            std::int64_t count,
+                            kernels::Into into) {
+  switch (into) {
+    case kernels::Into::kWrite:
+      return sum_loop<kInputs, false, T>(inputs, first, out, count);
+    case kernels::Into::kWritePastCaches:
+      return write_past_caches(
+          out, count, [&](std::int64_t begin, std::int64_t length, float* to) SIFR_INLINED {
+            sum_loop<kInputs, false, T>(inputs, first + begin, to, length);
+          });
+    case kernels::Into::kAdd:
+      return sum_loop<kInputs, true, T>(inputs, first, out, count);
+  }
+}
+
+template <class T>
 SIFR_INLINE void sum_up_to_four(std::span<const ConstView> inputs,
                                 std::int64_t first,
                                 float* out,
-                                std::int64_t count) {
+                                std::int64_t count,
+                                kernels::Into into) {
   switch (inputs.size()) {
     case 1:
-      return sum_loop<1, kAdd, T>(inputs, first, out, count);
+      return sum_inputs<1, T>(inputs, first, out, count, into);
     case 2:
-      return sum_loop<2, kAdd, T>(inputs, first, out, count);
+      return sum_inputs<2, T>(inputs, first, out, count, into);
     case 3:
-      return sum_loop<3, kAdd, T>(inputs, first, out, count);
+      return sum_inputs<3, T>(inputs, first, out, count, into);
     default:
-      return sum_loop<4, kAdd, T>(inputs, first, out, count);
+      return sum_inputs<4, T>(inputs, first, out, count, into);
   }
 }
 
 /// Of more than four inputs, blocks of sums stay in the first cache while the others are added.
+/// What is written is little beside what is read, and always goes through the caches.
 template <class T>
 SIFR_INLINE void sum_in_blocks(std::span<const ConstView> inputs,
                                std::int64_t first,
@@ -61,14 +83,14 @@ SIFR_INLINE void sum_in_blocks(std::span<const ConstView> inputs,
   alignas(64) float sums[kBlock];
   for (std::int64_t begin = 0; begin < sum.count; begin += kBlock) {
     const std::int64_t length = std::min(kBlock, sum.count - begin);
-    sum_up_to_four<false, T>(inputs.first(4), first + begin, sums, length);
+    sum_up_to_four<T>(inputs.first(4), first + begin, sums, length, kernels::Into::kWrite);
     for (const ConstView input : inputs.subspan(4))
       add_loop(input.as<T>() + first + begin, sums, length);
     float* const out = sum.as<float>() + begin;
-    if (into == kernels::Into::kWrite) {
-      cast_loop(sums, out, length);
-    } else {
+    if (into == kernels::Into::kAdd) {
       add_loop(sums, out, length);
+    } else {
+      cast_loop(sums, out, length);
     }
   }
 }
@@ -79,9 +101,7 @@ SIFR_INLINE void sum_of(std::span<const ConstView> inputs,
                         View sum,
                         kernels::Into into) {
   if (inputs.size() > 4) return sum_in_blocks<T>(inputs, first, sum, into);
-  if (into == kernels::Into::kWrite)
-    return sum_up_to_four<false, T>(inputs, first, sum.as<float>(), sum.count);
-  return sum_up_to_four<true, T>(inputs, first, sum.as<float>(), sum.count);
+  return sum_up_to_four<T>(inputs, first, sum.as<float>(), sum.count, into);
 }
 
 /// sum's elements are [first, first + sum.count) of the inputs. `sum` may be one of them: what is

@@ -108,6 +108,26 @@ TEST_CASE("a large gather at odd addresses copies every byte", "[comm]") {
   CHECK(results.back() == 7);
 }
 
+TEST_CASE("a large reduce-scatter into odd addresses sums every element", "[comm]") {
+  constexpr std::int64_t kCount = (1 << 20) + 5;  // fp32 sums: beyond what is kept in caches
+  run_group(2, [&](Communicator& group) {
+    std::vector<float> gradients(2 * kCount);
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      gradients[i] = std::sin(static_cast<float>(i)) + static_cast<float>(group.rank());
+    std::vector<float> sums(kCount + 2, 7);
+    const ReducePart part = {
+        .whole = {reinterpret_cast<std::byte*>(gradients.data()), 2 * kCount, DType::kFloat32},
+        .slice_count = kCount,
+        .sum = {reinterpret_cast<std::byte*>(sums.data() + 1), kCount, DType::kFloat32}};
+    group.reduce_scatter({&part, 1}, {"large"}, group.stream()).wait();
+    for (std::int64_t i = 0; i < kCount; ++i) {
+      const float value = std::sin(static_cast<float>(group.rank() * kCount + i));
+      expect(sums[static_cast<std::size_t>(i) + 1] == value + (value + 1), "every element");
+    }
+    expect(sums.front() == 7 && sums.back() == 7, "nothing around them");
+  });
+}
+
 TEST_CASE("collectives on two streams keep the order of the calls", "[comm]") {
   run_group(2, [](Communicator& group) {
     std::array<float, 2> values = {};

@@ -97,6 +97,11 @@ TEST_CASE("adam writes every weight as the rounded master, around vectors and pi
     run.weight = view_of(brain);
     kernels::adam(run, scalars(0.999F, 0), stream);
     CHECK(brain == narrow<bfloat16>(arrays.master));
+    std::vector<bfloat16> odd(arrays.sum.size() + 2, to_bfloat16(7));  // at an odd address
+    run.weight = view_of(odd).slice(1, count);
+    kernels::adam(run, scalars(0.999F, 0), stream);
+    CHECK((odd.front() == to_bfloat16(7) && odd.back() == to_bfloat16(7)));
+    CHECK(std::vector(odd.begin() + 1, odd.end() - 1) == narrow<bfloat16>(arrays.master));
     std::vector<float16> half(arrays.sum.size());
     run.weight = view_of(half);
     kernels::adam(run, scalars(1, 0.1F), stream);

@@ -73,11 +73,13 @@ Result adam_all(const Adam& adam,
 template <class Sum>
 Result sum_all(const Sum& sum, const std::vector<std::vector<float>>& input) {
   std::vector<float> written(input[0].size() - 3);
+  std::vector<float> past(written.size());
   std::vector<float> added(input[3].begin() + 3, input[3].end());
   const std::vector<ConstView> views = {view_of(input[0]), view_of(input[1]), view_of(input[2])};
   sum(views, 3, view_of(written), kernels::Into::kWrite);
+  sum(views, 3, view_of(past), kernels::Into::kWritePastCaches);
   sum(views, 3, view_of(added), kernels::Into::kAdd);
-  return {written, added};
+  return {written, past, added};
 }
 
 std::vector<std::vector<float>> inputs(std::vector<float> (*make)(std::int64_t, std::uint32_t)) {

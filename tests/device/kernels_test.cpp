@@ -69,10 +69,15 @@ void check_sums(Stream& stream) {
       const std::vector<float> before = any_values(count, 99);
       std::vector<float> written(before.size());
       std::vector<float> added = before;
+      std::vector<float> past(before.size() + 2, 7);
       kernels::sum_in_order(views, view_of(written), kernels::Into::kWrite, stream);
+      kernels::sum_in_order(
+          views, view_of(past).slice(1, count), kernels::Into::kWritePastCaches, stream);
       kernels::sum_in_order(views, view_of(added), kernels::Into::kAdd, stream);
       stream.synchronize();
       CHECK(is_same(written, reference_sum<T>(inputs, nullptr)));
+      CHECK((past.front() == 7 && past.back() == 7));
+      CHECK(is_same({past.begin() + 1, past.end() - 1}, written));
       CHECK(is_same(added, reference_sum<T>(inputs, &before)));
     }
   }
@@ -158,9 +163,13 @@ TEST_CASE("a sum may be one of its inputs", "[device]") {
   const std::vector<float> first = ordinary_values(5000, 4);
   std::vector<float> sum = ordinary_values(5000, 5);
   const std::vector<float> expected = reference_sum<float>({first, sum}, nullptr);
+  std::vector<float> past = sum;
   const std::array<ConstView, 2> views = {view_of(first), view_of(sum)};
   kernels::sum_in_order(views, view_of(sum), kernels::Into::kWrite, stream);
   CHECK(is_same(sum, expected));
+  const std::array<ConstView, 2> past_views = {view_of(first), view_of(past)};
+  kernels::sum_in_order(past_views, view_of(past), kernels::Into::kWritePastCaches, stream);
+  CHECK(is_same(past, expected));
 }
 
 TEST_CASE("poison leaves a NaN in every element of every dtype", "[device]") {
