@@ -57,6 +57,7 @@ void Layout::place(UnitLayout& unit, const UnitSpec& spec) {
   }
   form_segments(unit);
   unit.weight_offset = weight_bytes_;
+  unit.sum_first = trainable_count_;
   for (SegmentLayout& segment : unit.segments) {
     segment.count = round_up(segment.count, group_size_ * kQuantum);
     segment.slice_count = segment.count / group_size_;
@@ -67,6 +68,7 @@ void Layout::place(UnitLayout& unit, const UnitSpec& spec) {
     if (!segment.trainable) continue;
     segment.gradient_offset = unit.gradient_bytes;
     segment.arena_first = arena_count_;
+    segment.sum_first = unit.sum_count;
     unit.gradient_bytes += segment.count * size_of(segment.gradients);
     unit.sum_count += segment.count;
     arena_count_ += segment.slice_count;

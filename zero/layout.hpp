@@ -10,7 +10,7 @@ namespace sifr {
 
 /// The atom of layout, norms and hashes, in elements: no quantum straddles a parameter or a slice.
 inline constexpr std::int64_t kQuantum = 256;
-/// A rank's arena is padded once to this many elements; chunks are cut at its multiples.
+/// A rank's arena is padded once to this many elements.
 inline constexpr std::int64_t kArenaPadding = 4096;
 
 struct ParameterSpec {
@@ -54,6 +54,7 @@ struct SegmentLayout {
   std::int64_t gradient_offset = 0;  // bytes into the unit's gradient buffer
   std::int64_t shard_offset = 0;     // bytes into the rank's weight shards
   std::int64_t arena_first = -1;     // elements into the rank's arena of trainable slices
+  std::int64_t sum_first = 0;        // elements into the unit's trainable wholes
 };
 
 struct UnitLayout {
@@ -65,7 +66,8 @@ struct UnitLayout {
   std::int64_t weight_bytes = 0;    // of the whole, padded
   std::int64_t gradient_bytes = 0;  // of the whole, padded; 0 for a frozen unit
   std::int64_t weight_offset = 0;   // bytes into the rank's memory for all wholes
-  std::int64_t sum_count = 0;  // elements of all trainable wholes: what stage 0 gathers in fp32
+  std::int64_t sum_first = 0;       // elements into the model's trainable wholes
+  std::int64_t sum_count = 0;       // elements of the unit's trainable wholes
 };
 
 /// A stretch of one parameter inside a segment.

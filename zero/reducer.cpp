@@ -24,12 +24,8 @@ Reducer::Reducer(const Layout& layout,
       has_sums_(static_cast<std::size_t>(layout.unit_count())),
       has_accumulated_(static_cast<std::size_t>(layout.unit_count())) {
   std::size_t segments = 0;
-  std::int64_t first = 0;
-  for (const UnitLayout& unit : layout.units()) {
+  for (const UnitLayout& unit : layout.units())
     segments += unit.segments.size();
-    accumulator_first_.push_back(first);
-    first += unit.sum_count;
-  }
   for (Bucket& bucket : buckets_)
     bucket.parts.reserve(segments);
   pending_.reserve(static_cast<std::size_t>(layout.unit_count()) * 2);
@@ -53,14 +49,10 @@ View Reducer::sums(int unit, int segment) const {
 }
 
 View Reducer::accumulator(int unit, int segment) const {
-  std::int64_t first = accumulator_first_[static_cast<std::size_t>(unit)];
   const UnitLayout& layout = layout_.unit(unit);
-  for (int s = 0; s < segment; ++s) {
-    if (layout.segments[static_cast<std::size_t>(s)].trainable)
-      first += layout.segments[static_cast<std::size_t>(s)].count;
-  }
-  return {accumulators_.data() + first * size_of(DType::kFloat32),
-          layout.segments[static_cast<std::size_t>(segment)].count,
+  const SegmentLayout& place = layout.segments[static_cast<std::size_t>(segment)];
+  return {accumulators_.data() + (layout.sum_first + place.sum_first) * size_of(DType::kFloat32),
+          place.count,
           DType::kFloat32};
 }
 

@@ -78,9 +78,8 @@ class Reducer {
   std::vector<int> pending_;  // units of the filling bucket
   std::int64_t pending_elements_ = 0;
   std::int64_t pending_bytes_ = 0;
-  std::vector<bool> has_sums_;                   // [unit], in this step
-  std::vector<bool> has_accumulated_;            // [unit], in this step, with reduce_at "boundary"
-  std::vector<std::int64_t> accumulator_first_;  // [unit]
+  std::vector<bool> has_sums_;         // [unit], in this step
+  std::vector<bool> has_accumulated_;  // [unit], in this step, with reduce_at "boundary"
 };
 
 }  // namespace sifr

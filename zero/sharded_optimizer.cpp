@@ -1,6 +1,8 @@
 #include "zero/sharded_optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace sifr {
 
@@ -86,12 +88,10 @@ View ShardedOptimizer::master_slice(int unit, int segment) const {
 }
 
 View ShardedOptimizer::gathered_sum(int unit, int segment) const {
-  std::int64_t first = turns_[index(unit)] * (gathered_.bytes() / kFloatBytes / 2);
-  const auto& segments = layout_.unit(unit).segments;
-  for (int s = 0; s < segment; ++s) {
-    if (segments[index(s)].trainable) first += segments[index(s)].count;
-  }
-  return {gathered_.data() + first * kFloatBytes, segments[index(segment)].count, DType::kFloat32};
+  const SegmentLayout& place = layout_.unit(unit).segments[index(segment)];
+  const std::int64_t half = gathered_.bytes() / kFloatBytes / 2;
+  const std::int64_t first = turns_[index(unit)] * half + place.sum_first;
+  return {gathered_.data() + first * kFloatBytes, place.count, DType::kFloat32};
 }
 
 // The sums of the owned range.
@@ -106,29 +106,26 @@ void ShardedOptimizer::make_pieces() {
       make_pieces(u, s);
       make_sum_runs(u, s);
     }
-    if (options_.stage == 0 && layout_.unit(u).sum_count > 0) piece_ends_.push_back(pieces_.size());
+    if (layout_.unit(u).sum_count > 0) piece_ends_.push_back(pieces_.size());
   }
-  if (options_.stage > 0) piece_ends_.push_back(pieces_.size());
 }
 
-// The segment's runs, cut where a chunk of the arena ends (at stage 0 a unit is the chunk).
+// The segment's runs, cut where a chunk of the moments ends.
 void ShardedOptimizer::make_pieces(int unit, int segment) {
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() - kQuantum;
+  const std::int64_t chunk =
+      options_.chunk == 0 ? kLongest : round_up(std::min(options_.chunk, kLongest), kQuantum);
   const Range range = owned(unit, segment);
-  const std::int64_t arena_first = layout_.unit(unit).segments[index(segment)].arena_first;
+  const std::int64_t shift = state(unit, segment).first - range.first;
   for (Run run : layout_.runs(unit, segment, range.first, range.first + range.count)) {
-    while (options_.stage > 0) {
-      const std::int64_t position = arena_first + run.segment_first - range.first;
-      const std::int64_t chunk_end = (position / options_.chunk + 1) * options_.chunk;
-      if (position > 0 && position % options_.chunk == 0) piece_ends_.push_back(pieces_.size());
-      if (position + run.count <= chunk_end) break;
+    while (run.count > 0) {
       Run head = run;
-      head.count = chunk_end - position;
+      head.count = std::min(run.count, chunk - (shift + run.segment_first) % chunk);
       add_piece(head, range);
       run.parameter_first += head.count;
       run.segment_first += head.count;
       run.count -= head.count;
     }
-    add_piece(run, range);
   }
 }
 
@@ -197,11 +194,14 @@ void ShardedOptimizer::update(std::span<const Piece> pieces, const UpdateScalars
 
 void ShardedOptimizer::update(const UpdateScalars& scalars) {
   if (options_.stage == 0) return update_replicated(scalars);
-  std::size_t begin = 0;
-  for (const std::size_t end : piece_ends_) {
-    update(std::span(pieces_).subspan(begin, end - begin), scalars);
-    begin = end;
-  }
+  update(pieces_, scalars);
+}
+
+std::int64_t ShardedOptimizer::longest_piece() const {
+  std::int64_t longest = 0;
+  for (const Piece& piece : pieces_)
+    longest = std::max(longest, piece.run.master.count);
+  return longest;
 }
 
 // While one unit is updated the next one's sums are gathered.

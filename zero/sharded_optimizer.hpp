@@ -65,6 +65,9 @@ class ShardedOptimizer {
   };
   [[nodiscard]] Norm squared_norm() const;
 
+  /// Elements that are updated at a time, at most.
+  [[nodiscard]] std::int64_t longest_piece() const;
+
   /// Applies one update to masters, moments and this rank's weights. Collective at stage 0.
   void update(const UpdateScalars& scalars);
 
@@ -109,7 +112,7 @@ class ShardedOptimizer {
   Buffer gathered_;                         // stage 0: two units' sums, by turns
   std::vector<std::vector<State>> states_;  // [unit][segment]
   std::vector<Piece> pieces_;               // in arena order
-  std::vector<std::size_t> piece_ends_;     // of a chunk; at stage 0 of a trainable unit
+  std::vector<std::size_t> piece_ends_;     // [trainable unit]
   std::vector<SumRun> sum_runs_;
   std::vector<int> trainable_units_;
   std::vector<int> turns_;                        // [unit]: which half of `gathered_`

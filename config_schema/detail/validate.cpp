@@ -78,11 +78,6 @@ class Validator {
           "/zero_optimization/reduce_scatter has no effect in sifr: gradients go to their owner "
           "alone");
     }
-    if (zero.sub_group_size != ZeroConfig{}.sub_group_size) {
-      tell(
-          "/zero_optimization/sub_group_size has no effect in sifr: the optimizer chooses its "
-          "chunks");
-    }
     if (config_.sifr.reduce_at == ReduceAt::kBoundary && zero.stage >= 2) {
       refuse("/sifr/reduce_at",
              fmt::format(

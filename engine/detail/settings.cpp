@@ -82,6 +82,7 @@ ZeroOptions make_zero_options(const Config& config) {
   if (config.communication_data_type) options.wire = to_dtype(*config.communication_data_type);
   options.reduce_bucket = zero.reduce_bucket_size;
   options.gather_bucket = zero.allgather_bucket_size;
+  options.chunk = zero.sub_group_size;
   options.prefetch = zero.stage3_prefetch_bucket_size;
   options.persistence = zero.stage3_param_persistence_threshold;
   options.model_persistence = zero.stage3_model_persistence_threshold;

@@ -1,5 +1,5 @@
-// The matrix: whatever a configuration says of stage, buckets, prefetch, window, overlap and
-// placement, the weights after some steps are the same bits.
+// The matrix: whatever a configuration says of stage, buckets, prefetch, chunks, window, overlap
+// and placement, the weights after some steps are the same bits.
 #include "tests/matrix/same_bits.hpp"
 
 #include <catch2/catch.hpp>

@@ -71,6 +71,7 @@ std::vector<Axis> axes_of(const NumberClass& numbers) {
                                          : std::vector<std::string>{"0", "1", "2", "3"}},
                             {"bucket", {"tiny", "odd", "huge"}},
                             {"prefetch", {"none", "some", "huge"}},
+                            {"chunk", {"tiny", "odd", "huge"}},
                             {"window", {"none", "some", "all"}},
                             {"overlap", {"on", "off"}},
                             {"pinned", {"no", "yes"}},
@@ -155,7 +156,7 @@ Coverage check_stages(const NumberClass& numbers) {
   Comparison comparison(numbers);
   const std::vector<std::string> all = {"stage=0",
                                         "stage=1",
-                                        "stage=2 bucket=tiny",
+                                        "stage=2 bucket=tiny chunk=odd",
                                         "stage=3",
                                         "stage=3 window=none prefetch=some overlap=on"};
   for (const std::string& settings : all)

@@ -8,7 +8,7 @@
 namespace sifr::test {
 
 /// What the numbers depend on: trainings that share it must agree to the bit, whatever their stage,
-/// buckets, prefetch, window, overlap, placement.
+/// buckets, prefetch, chunks, window, overlap, placement.
 struct NumberClass {
   std::string model = "odd";
   std::string dtype = "fp32";

@@ -82,6 +82,8 @@ Config make_config(const Training& training) {
       {"tiny", 300}, {"odd", 1777}, {"huge", 500'000'000}};
   const std::map<std::string, std::int64_t> prefetches = {
       {"none", 0}, {"some", 1500}, {"huge", 50'000'000}};
+  const std::map<std::string, std::int64_t> chunks = {
+      {"tiny", 1}, {"odd", 1009}, {"huge", 1'000'000'000}};
   const std::map<std::string, std::string> windows = {
       {"none",
        R"("stage3_param_persistence_threshold": 0, "stage3_max_live_parameters": 0, "stage3_max_reuse_distance": 0)"},
@@ -93,7 +95,7 @@ Config make_config(const Training& training) {
     "optimizer": {{"type": "AdamW", "params": {{"lr": {}, "betas": [0.9, 0.95], "weight_decay": 0.1}}}},
     "bf16": {{"enabled": {}}}, "sifr": {{"reduce_at": "{}", "comm_timeout": 60}},
     "zero_optimization": {{"stage": {}, "overlap_comm": {}, "reduce_bucket_size": {}, "allgather_bucket_size": {},
-      "stage3_prefetch_bucket_size": {}, {}}}}})",
+      "stage3_prefetch_bucket_size": {}, "sub_group_size": {}, {}}}}})",
           training.accumulation,
           kTrainingClip,
           kTrainingLr,
@@ -104,6 +106,7 @@ Config make_config(const Training& training) {
           buckets.at(training.bucket),
           buckets.at(training.bucket),
           prefetches.at(training.prefetch),
+          chunks.at(training.chunk),
           windows.at(training.window)),
       "matrix.json");
 }
@@ -122,6 +125,7 @@ Training parse_training(std::string_view text) {
       {"stage", [&](const std::string& value) { training.stage = std::stoi(value); }},
       {"bucket", [&](const std::string& value) { training.bucket = value; }},
       {"prefetch", [&](const std::string& value) { training.prefetch = value; }},
+      {"chunk", [&](const std::string& value) { training.chunk = value; }},
       {"window", [&](const std::string& value) { training.window = value; }},
       {"overlap", [&](const std::string& value) { training.overlap = value == "on"; }},
       {"recompute", [&](const std::string& value) { training.recompute = value == "yes"; }},

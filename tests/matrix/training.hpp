@@ -25,6 +25,7 @@ struct Training {
   int stage = 0;
   std::string bucket = "huge";    // elements reduced or gathered together: tiny, odd, huge
   std::string prefetch = "huge";  // elements gathered ahead: none, some, huge
+  std::string chunk = "huge";     // elements updated at a time: tiny, odd, huge
   std::string window = "all";     // what stays gathered at stage 3: none, some, all
   bool overlap = false;
   bool recompute = false;
@@ -33,8 +34,8 @@ struct Training {
 };
 
 /// Reads "model=odd dtype=bf16 ranks=3 accumulation=3 reduce_at=boundary stage=1 bucket=tiny
-/// prefetch=some window=none overlap=on recompute=no pinned=yes ranks_are=processes"; what is
-/// left out keeps its default. Throws std::invalid_argument for an unknown key.
+/// prefetch=some chunk=tiny window=none overlap=on recompute=no pinned=yes ranks_are=processes";
+/// what is left out keeps its default. Throws std::invalid_argument for an unknown key.
 [[nodiscard]] Training parse_training(std::string_view text);
 
 /// What must agree to the bit between trainings whose numbers depend on the same.

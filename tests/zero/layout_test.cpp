@@ -80,6 +80,8 @@ TEST_CASE("parameters of one dtype and fate share a segment", "[zero][PRE11]") {
   CHECK(u.segments[1].weights == DType::kFloat32);
   CHECK_FALSE(u.segments[2].trainable);
   CHECK(u.segments[3].gradients == DType::kFloat32);
+  CHECK(u.segments[1].sum_first == 1024);
+  CHECK(u.segments[3].sum_first == 1024 + 512);  // what is frozen has no sums
   CHECK(u.elements == 822);
   CHECK(u.weight_bytes == 2 * (1024 + 512 + 512) + 4 * 512);
   CHECK(u.gradient_bytes == 2 * 1024 + 4 * 512 + 4 * 512);
@@ -104,6 +106,7 @@ TEST_CASE("a rank's trainable slices lie end to end in declaration order", "[zer
   std::int64_t first = 0;
   for (const int u : {0, 2, 3}) {
     CHECK(layout.unit(u).segments[0].arena_first == first);
+    CHECK(layout.unit(u).sum_first == 3 * first);
     first += layout.unit(u).segments[0].slice_count;
   }
   CHECK(layout.arena_count() == round_up(first, kArenaPadding));

@@ -77,11 +77,29 @@ TEST_CASE("stages and chunks change no bit", "[zero]") {
   const AdamOptions adam{.weight_decay = 0.1};
   const auto first = trained(ranks, units, {.stage = 0}, adam, 3, gradient);
   for (const int stage : {0, 1, 2, 3}) {
-    for (const std::int64_t chunk : {4096, 8192, 1 << 20}) {
+    for (const std::int64_t chunk : {0, 1, 1009, 4096, 1 << 20}) {
       const auto other = trained(ranks, units, {.stage = stage, .chunk = chunk}, adam, 3, gradient);
       CHECK(std::memcmp(other.data(), first.data(), first.size() * sizeof(float)) == 0);
     }
   }
+}
+
+TEST_CASE("a chunk bounds what is updated at a time, in whole quanta", "[zero]") {
+  const int stage = GENERATE(0, 1, 2, 3);
+  const auto longest = [&](std::int64_t chunk) {
+    std::int64_t result = 0;
+    run_group(1, [&](Communicator& communicator) {
+      const ZeroRank rank(
+          {unit("a", 700), unit("b", 5000)}, {.stage = stage, .chunk = chunk}, communicator);
+      result = rank.optimizer.longest_piece();
+    });
+    return result;
+  };
+  CHECK(longest(1) == 256);
+  CHECK(longest(256) == 256);
+  CHECK(longest(1009) == 1024);
+  CHECK(longest(0) == 5000);
+  CHECK(longest(std::numeric_limits<std::int64_t>::max()) == 5000);
 }
 
 // The norm² and the first bad parameter over all ranks.
