@@ -8,56 +8,26 @@
 // a reduce-scatter of N fp32 elements over W ranks reads 4N and writes 4N/W, an all-gather in place
 // reads and writes 4N(W−1)/W each.
 
+#include "bench/measure.hpp"
 #include "comm/group.hpp"
-#include "device/detail/clones.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
 namespace {
 
 using namespace sifr;
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   int threads_as_ranks = 2;
   int repeats = 25;
   std::int64_t largest = std::int64_t{128} << 20;  // bytes of the whole tensor
 };
-
-SIFR_CLONES void update_one(float* a, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i)
-    a[i] = a[i] * 0.999F;
-}
-
-SIFR_CLONES void update_three(float* a, float* b, float* c, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    a[i] = a[i] * 0.999F;
-    b[i] = b[i] * 0.999F;
-    c[i] = c[i] * 0.999F;
-  }
-}
-
-SIFR_CLONES void update_four(float* a, float* b, float* c, float* d, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    a[i] = a[i] * 0.999F;
-    b[i] = b[i] * 0.999F;
-    c[i] = c[i] * 0.999F;
-    d[i] = d[i] * 0.999F;
-  }
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// One rank's part of the benchmark; rank 0 prints.
 class Bench {
@@ -70,8 +40,13 @@ class Bench {
 
   void run() {
     const double roof = measure_roof();
+    const double sum = speed_of(bench::limit_probes()[bench::kSummer]);
     if (group_.rank() == 0) {
-      fmt::print("{} ranks; roof {:.1f} GB/s for each rank\n", group_.size(), roof / 1e9);
+      fmt::print(
+          "{} ranks; roof {:.1f} GB/s for each rank; a sum of two arrays of its own {:.1f}\n",
+          group_.size(),
+          roof / 1e9,
+          sum / 1e9);
       fmt::print("{:<15}{:>12}{:>12}{:>9}{:>12}{:>8}{:>14}\n",
                  "collective",
                  "whole KiB",
@@ -98,24 +73,26 @@ class Bench {
     std::vector<double> seconds;
     for (int i = 0; i < options_.repeats + 3; ++i) {  // the first three warm up
       group_.barrier({"measure"});
-      const auto start = Clock::now();
-      work();
-      if (i >= 3) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+      const double taken = bench::seconds_of(work);
+      if (i >= 3) seconds.push_back(taken);
     }
-    return median(seconds);
+    return bench::median(seconds);
+  }
+
+  /// Bytes a second.
+  double speed_of(const bench::Probe& probe) {
+    const std::int64_t count = options_.largest / 4 / probe.arrays;
+    auto* const first = reinterpret_cast<float*>(other_.data());
+    const bench::Arrays arrays = {first, first + count, first + 2 * count, first + 3 * count};
+    return probe.bytes_per_element * static_cast<double>(count) /
+           measure([&] { probe.run(arrays, count); });
   }
 
   double measure_roof() {
-    const std::int64_t quarter = options_.largest / 16;  // elements
-    auto* a = reinterpret_cast<float*>(other_.data());
-    const double one =
-        8.0 * static_cast<double>(4 * quarter) / measure([&] { update_one(a, 4 * quarter); });
-    const double three = 24.0 * static_cast<double>(quarter) /
-                         measure([&] { update_three(a, a + quarter, a + 2 * quarter, quarter); });
-    const double four = 32.0 * static_cast<double>(quarter) / measure([&] {
-                          update_four(a, a + quarter, a + 2 * quarter, a + 3 * quarter, quarter);
-                        });
-    return std::max({one, three, four});
+    double roof = 0;
+    for (const bench::Probe& probe : bench::roof_probes())
+      roof = std::max(roof, speed_of(probe));
+    return roof;
   }
 
   void reduce_scatter(std::int64_t slice) {
@@ -171,28 +148,33 @@ void run_threads(const Options& options) {
     thread.join();
 }
 
+void run_ranks(const Options& options) {
+  const LaunchEnvironment environment = LaunchEnvironment::from_environment();
+  if (environment.size == 1) return run_threads(options);
+  const auto device = make_host_device({});
+  const auto group = make_process_group(*device, environment, {});
+  Bench(*group, options).run();
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option(
+         "--threads-as-ranks", options.threads_as_ranks, "ranks, where no launcher started any")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--repeats", options.repeats, "measurements of each row")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--largest", options.largest, "bytes of the largest tensor")
+      ->check(CLI::PositiveNumber);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    Options options;
-    CLI::App app("Times reduce-scatter and all-gather against the memory's speed.");
-    app.add_option(
-        "--threads-as-ranks", options.threads_as_ranks, "Ranks, where no launcher started any");
-    app.add_option("--repeats", options.repeats, "Measurements of each row");
-    app.add_option("--largest", options.largest, "Bytes of the largest tensor");
-    CLI11_PARSE(app, count, arguments);
-    const LaunchEnvironment environment = LaunchEnvironment::from_environment();
-    if (environment.size == 1) {
-      run_threads(options);
-      return 0;
-    }
-    const auto device = make_host_device({});
-    const auto group = make_process_group(*device, environment, {});
-    Bench(*group, options).run();
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "collectives_bench: {}\n", error.what());
-    return 1;
-  }
+  Options options;
+  return bench::run_program(
+      {.name = "collectives_bench",
+       .about = "Speed of reduce-scatter and all-gather against the speed of memory",
+       .add_options = [&](CLI::App& app) { add_options(app, options); },
+       .run = [&] { run_ranks(options); }},
+      count,
+      arguments);
 }

@@ -1,16 +1,16 @@
 // How near a Llama's forward and backward come to the matrix products that they are made of.
 //
-//   llama_bench [rounds]     SmolLM2-135M's shape, bf16, 512 tokens, one thread
+//   llama_bench     SmolLM2-135M's shape, bf16, 512 tokens, one thread
 //
 // Counted as 6 · parameters · tokens, against the products' rate measured right before and after in
 // each round.
+#include "bench/measure.hpp"
 #include "examples/llama/plain_source.hpp"
 #include "examples/llama/transformer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -20,15 +20,6 @@ using llama::Linear;
 using llama::LlamaShape;
 using llama::Product;
 using sifr::bfloat16;
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// Memory on 512 bytes, its pages touched.
 class Memory {
@@ -59,19 +50,21 @@ double gflops_of(llama::MatrixProducts& products,
                  const std::vector<bfloat16>& b,
                  std::vector<bfloat16>& c) {
   double flops = 0;
-  const double start = seconds();
-  for (const Product& p : all) {
-    products.multiply(p, a.data(), b.data(), c.data());
-    flops += 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  }
-  return flops / (seconds() - start) * 1e-9;
+  const double seconds = bench::seconds_of([&] {
+    for (const Product& p : all) {
+      products.multiply(p, a.data(), b.data(), c.data());
+      flops += 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+    }
+  });
+  return flops / seconds * 1e-9;
 }
 
 /// The rate of matrix products in the model's own mixture (each linear layer once forward and twice
 /// backward, on operands that stay in the cache) and of square ones.
 class ProductRate {
  public:
-  ProductRate(const LlamaShape& shape, std::int64_t tokens, std::mt19937& random) {
+  ProductRate(const LlamaShape& shape, std::int64_t tokens, int threads, std::mt19937& random)
+      : products_(threads) {
     const std::int64_t largest = std::max(tokens, shape.hidden) * shape.vocab;
     for (std::vector<bfloat16>* operand : {&a_, &b_, &c_})
       operand->resize(static_cast<std::size_t>(largest));
@@ -110,7 +103,7 @@ class ProductRate {
     add({tokens, shape.intermediate, shape.hidden});
   }
 
-  llama::MatrixProducts products_{1};
+  llama::MatrixProducts products_;
   std::vector<Product> model_;
   std::vector<bfloat16> a_;
   std::vector<bfloat16> b_;
@@ -120,11 +113,14 @@ class ProductRate {
 /// The model with random weights and a random micro-batch.
 class Training {
  public:
-  Training(const LlamaShape& shape, const llama::Extent& extent, std::mt19937& random)
+  Training(const LlamaShape& shape,
+           const llama::Extent& extent,
+           const llama::TransformerOptions& options,
+           std::mt19937& random)
       : extent_(extent),
         model_(shape),
-        memory_(llama::Transformer<bfloat16>::memory_bytes(shape, extent, {})),
-        transformer_(shape, extent, {}, memory_.data()),
+        memory_(llama::Transformer<bfloat16>::memory_bytes(shape, extent, options)),
+        transformer_(shape, extent, options, memory_.data()),
         tokens_(static_cast<std::size_t>(extent.tokens() + extent.rows)) {
     for (std::size_t i = 0; i < model_.parameters().size(); ++i) {
       const llama::NamedParameter& parameter = model_.parameters()[i];
@@ -141,11 +137,11 @@ class Training {
   };
   [[nodiscard]] Times run() {
     auto source = model_.source();
-    const double start = seconds();
-    static_cast<void>(transformer_.forward(source, {tokens_, extent_}));
-    const double middle = seconds();
-    transformer_.backward(source, 1);
-    return {middle - start, seconds() - middle};
+    const auto forward = [&] {
+      static_cast<void>(transformer_.forward(source, {tokens_, extent_}));
+    };
+    const double seconds = bench::seconds_of(forward);
+    return {seconds, bench::seconds_of([&] { transformer_.backward(source, 1); })};
   }
 
  private:
@@ -156,39 +152,67 @@ class Training {
   std::vector<std::int32_t> tokens_;
 };
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  const int rounds = count > 1 ? std::atoi(arguments[1]) : 7;
-  const LlamaShape shape = llama::parse_shape(
+struct Options {
+  int rounds = 7;
+  int threads = 1;
+  std::int64_t tokens = 512;
+  std::string shape =
       "hidden=576,layers=30,heads=9,kv_heads=3,intermediate=1536,vocab=49152,tied=1,rope_theta="
-      "1e5");
-  const llama::Extent extent = {1, 512};
+      "1e5";
+};
+
+void run(const Options& options) {
+  const LlamaShape shape = llama::parse_shape(options.shape);
+  const llama::Extent extent = {1, options.tokens};
   std::mt19937 random(1);
-  Training training(shape, extent, random);
-  ProductRate rate(shape, extent.tokens(), random);
+  Training training(shape, extent, {.threads = options.threads}, random);
+  ProductRate rate(shape, extent.tokens(), options.threads, random);
   const auto tokens = static_cast<double>(extent.tokens());
   const double flops = 6.0 * static_cast<double>(shape.parameter_count()) * tokens;
   static_cast<void>(rate.of_model());
   static_cast<void>(training.run());
-  std::printf("%s, 512 tokens, bf16, 1 thread\n", llama::to_string(shape).c_str());
-  std::printf("forward s  backward s  tokens/s  GFLOP/s  products GFLOP/s (squares)  ratio\n");
+  fmt::print("{}, {} tokens, bf16, {} threads\n",
+             llama::to_string(shape),
+             options.tokens,
+             options.threads);
+  fmt::print("forward s  backward s  tokens/s  GFLOP/s  products GFLOP/s (squares)  ratio\n");
   std::vector<double> ratios;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < options.rounds; ++round) {
     const double before = rate.of_model();
     const Training::Times times = training.run();
     const double products = (before + rate.of_model()) / 2;
     const double total = times.forward + times.backward;
     const double reached = flops / total * 1e-9;
     ratios.push_back(reached / products);
-    std::printf("%9.3f  %10.3f  %8.0f  %7.1f  %16.1f (%7.1f)  %5.3f\n",
-                times.forward,
-                times.backward,
-                tokens / total,
-                reached,
-                products,
-                rate.of_squares(),
-                ratios.back());
+    fmt::print("{:9.3f}  {:10.3f}  {:8.0f}  {:7.1f}  {:16.1f} ({:7.1f})  {:5.3f}\n",
+               times.forward,
+               times.backward,
+               tokens / total,
+               reached,
+               products,
+               rate.of_squares(),
+               ratios.back());
   }
-  std::printf("median ratio %.3f, to reach 0.70\n", median(ratios));
+  fmt::print("median ratio {:.3f}, to reach 0.70\n", bench::median(ratios));
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--rounds", options.rounds, "rounds that count")->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "of the products")->check(CLI::PositiveNumber);
+  app.add_option("--tokens", options.tokens, "of a micro-batch, in one row")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--shape", options.shape, "of the Llama");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Options options;
+  return bench::run_program(
+      {.name = "llama_bench",
+       .about = "Speed of a Llama's forward and backward against its matrix products",
+       .add_options = [&](CLI::App& app) { add_options(app, options); },
+       .run = [&] { run(options); }},
+      count,
+      arguments);
 }
