@@ -10,17 +10,26 @@
 namespace sifr::detail {
 namespace {
 
-/// Elements of one piece: large against the cost of drawing it, small against a chunk of work.
-/// Whole quanta.
-constexpr std::int64_t kGrain = 128 * kernels::kQuantum;
-
 template <class F>
-void in_pieces(ThreadPool* pool, std::int64_t count, const F& f) {
+void in_pieces(ThreadPool* pool,
+               std::int64_t count,
+               const F& f,
+               std::int64_t grain = kernels::kGrain) {
   if (pool != nullptr) {
-    pool->parallel_for(count, kGrain, f);
+    pool->parallel_for(count, grain, f);
   } else if (count > 0) {
     f(std::int64_t{0}, count);
   }
+}
+
+/// f(i) for each i of `count`, drawn one by one.
+template <class F>
+void for_each(ThreadPool* pool, std::size_t count, const F& f) {
+  const auto some = [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i)
+      f(static_cast<std::size_t>(i));
+  };
+  in_pieces(pool, static_cast<std::int64_t>(count), some, 1);
 }
 
 kernels::AdamRun slice(const kernels::AdamRun& run, std::int64_t first, std::int64_t length) {
@@ -35,12 +44,13 @@ kernels::AdamRun slice(const kernels::AdamRun& run, std::int64_t first, std::int
 /// A SquareSum that pieces add to without locks.
 class SharedSquareSum {
  public:
-  void add(const kernels::SquareSum& piece, std::int64_t first_quantum) noexcept {
+  /// piece.first_non_finite counts from `first`.
+  void add(const kernels::SquareSum& piece, std::int64_t first = 0) noexcept {
     ExactSum sum = piece.sum;
     sum.normalise();
     for (std::size_t i = 0; i < digits_.size(); ++i)
       if (sum.digits()[i] != 0) digits_[i] += sum.digits()[i];  // most are 0, and the add is slow
-    if (piece.first_non_finite >= 0) note(first_quantum + piece.first_non_finite);
+    if (piece.first_non_finite >= 0) note(first + piece.first_non_finite);
   }
   void add_to(kernels::SquareSum& result) const noexcept {
     ExactSum::Digits digits = {};
@@ -154,6 +164,31 @@ void HostKernels::square_sum(ConstView values, kernels::SquareSum& result, Strea
       shared.add(piece, first / kernels::kQuantum);
     });
     shared.add_to(result);
+  });
+}
+
+void HostKernels::square_sum(std::span<const ConstView> views,
+                             kernels::SquareSum& result,
+                             Stream& stream) {
+  stream.submit([=, &result, pool = stream.pool()] {
+    SharedSquareSum shared;
+    for_each(pool, views.size(), [&](std::size_t i) {
+      kernels::SquareSum sum;
+      host::square_sum(views[i], sum);
+      if (sum.first_non_finite >= 0) sum.first_non_finite = static_cast<std::int64_t>(i);
+      shared.add(sum);
+    });
+    shared.add_to(result);
+  });
+}
+
+void HostKernels::adam(std::span<const kernels::AdamPiece> pieces,
+                       std::span<const kernels::AdamScalars> groups,
+                       Stream& stream) {
+  stream.submit([=, pool = stream.pool()] {
+    for_each(pool, pieces.size(), [&](std::size_t i) {
+      host::adam(pieces[i].run, groups[pieces[i].group]);
+    });
   });
 }
 

@@ -35,6 +35,27 @@ void require_size(ConstView view, const char* kernel, const char* name) {
                static_cast<const void*>(view.data));
 }
 
+void require_match(const AdamRun& run) {
+  require_size(run.master, "adam", "master");
+  for (const auto& [view, name] : {std::pair<ConstView, const char*>{run.sum, "sum"},
+                                   {run.master, "master"},
+                                   {run.m, "m"},
+                                   {run.v, "v"}}) {
+    require_fp32(view, "adam", name);
+    require_count(view, run.master.count, "adam", name);
+    require_size(view, "adam", name);
+  }
+  if (run.weight.count != 0) require_count(run.weight, run.master.count, "adam", "weight");
+}
+
+void require_one_decay(const AdamScalars& scalars) {
+  SIFR_REQUIRE(UsageError,
+               scalars.decay == 1 || scalars.l2 == 0,
+               "adam: decay is {} and l2 is {}: weight decay is either decoupled or L2",
+               scalars.decay,
+               scalars.l2);
+}
+
 }  // namespace
 
 void cast(ConstView from, View to, Stream& stream) {
@@ -88,23 +109,32 @@ void square_sum(ConstView values, SquareSum& result, Stream& stream) {
   if (values.count > 0) stream.kernels().square_sum(values, result, stream);
 }
 
-void adam(const AdamRun& run, const AdamScalars& scalars, Stream& stream) {
-  require_size(run.master, "adam", "master");
-  for (const auto& [view, name] : {std::pair<ConstView, const char*>{run.sum, "sum"},
-                                   {run.master, "master"},
-                                   {run.m, "m"},
-                                   {run.v, "v"}}) {
-    require_fp32(view, "adam", name);
-    require_count(view, run.master.count, "adam", name);
-    require_size(view, "adam", name);
+void square_sum(std::span<const ConstView> views, SquareSum& result, Stream& stream) {
+  for (const ConstView view : views) {
+    require_fp32(view, "square_sum", "a view");
+    require_size(view, "square_sum", "a view");
   }
-  if (run.weight.count != 0) require_count(run.weight, run.master.count, "adam", "weight");
-  SIFR_REQUIRE(UsageError,
-               scalars.decay == 1 || scalars.l2 == 0,
-               "adam: decay is {} and l2 is {}: weight decay is either decoupled or L2",
-               scalars.decay,
-               scalars.l2);
+  if (!views.empty()) stream.kernels().square_sum(views, result, stream);
+}
+
+void adam(const AdamRun& run, const AdamScalars& scalars, Stream& stream) {
+  require_match(run);
+  require_one_decay(scalars);
   if (run.master.count > 0) stream.kernels().adam(run, scalars, stream);
+}
+
+void adam(std::span<const AdamPiece> pieces, std::span<const AdamScalars> groups, Stream& stream) {
+  for (const AdamPiece& piece : pieces) {
+    require_match(piece.run);
+    SIFR_REQUIRE(UsageError,
+                 piece.group < groups.size(),
+                 "adam: a piece is of group {}, there are {}",
+                 piece.group,
+                 groups.size());
+  }
+  for (const AdamScalars& scalars : groups)
+    require_one_decay(scalars);
+  if (!pieces.empty()) stream.kernels().adam(pieces, groups, stream);
 }
 
 void Hash128::add(const Hash128& other) noexcept {

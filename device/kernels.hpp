@@ -17,6 +17,9 @@ namespace sifr::kernels {
 
 /// Elements that layout, norms and hashes count in.
 inline constexpr std::int64_t kQuantum = 256;
+/// Elements that a thread takes at a time: many against the cost of drawing them, few against a
+/// large parameter. Whole quanta.
+inline constexpr std::int64_t kGrain = 128 * kQuantum;
 
 /// to = from, rounded to nearest even where the target is narrower. Counts equal; the views may be
 /// the same memory only if the dtypes are equal.
@@ -50,6 +53,9 @@ struct SquareSum {
   std::int64_t first_non_finite = -1;
 };
 SIFR_API void square_sum(ConstView values, SquareSum& result, Stream& stream);
+/// The same over several views, shared out among threads once: `first_non_finite` is the index of a
+/// view. Best of kGrain elements or less each.
+SIFR_API void square_sum(std::span<const ConstView> views, SquareSum& result, Stream& stream);
 
 /// One update of Adam (Kingma and Ba, 2014) or AdamW (Loshchilov and Hutter, 2017), the scalars
 /// already rounded to fp32: with k = updates from 1, each computed in fp64 and rounded once.
@@ -79,6 +85,17 @@ struct AdamRun {
 /// (1−β1)·g; v = β2·v + ((1−β2)·g)·g; w = w − a·(m/(√v/q + eps)); weight = round(w). One pass over
 /// memory.
 SIFR_API void adam(const AdamRun& run, const AdamScalars& scalars, Stream& stream);
+
+/// A run whose scalars are those of its group.
+struct AdamPiece {
+  AdamRun run = {};
+  std::size_t group = 0;
+};
+/// The same for several runs, shared out among threads once: to wake helpers for each takes longer
+/// than to update a small parameter. Best of kGrain elements or less each.
+SIFR_API void adam(std::span<const AdamPiece> pieces,
+                   std::span<const AdamScalars> groups,
+                   Stream& stream);
 
 /// A sum of 128-bit hashes mod 2¹²⁸, one for each quantum of (parameter, index of its first
 /// element, the raw bytes): equal for equal weights however they are cut, as long as the cuts fall

@@ -26,7 +26,8 @@ struct ZeroOptions {
   std::int64_t max_live = 1'000'000'000;         // stage 3: gathered weights at one time
   std::int64_t max_reuse_distance =
       1'000'000'000;  // stage 3: a unit whose next use is farther is released at once
-  std::int64_t chunk = 1'000'000'000;  // updated at a time, rounded up to quanta; 0: a parameter
+  std::int64_t chunk =
+      1'000'000'000;  // updated at a time: rounded up to quanta, at most a grain; 0: that
 };
 
 }  // namespace sifr

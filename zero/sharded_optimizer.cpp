@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace sifr {
 
@@ -34,6 +33,7 @@ ShardedOptimizer::ShardedOptimizer(const Layout& layout,
       gathered_(communicator.device().allocate(plan.bucket, Purpose::kBucket)) {
   place_states(layout);
   make_pieces();
+  scalars_.resize(groups_.size());
 }
 
 void ShardedOptimizer::place_states(const Layout& layout) {
@@ -112,9 +112,8 @@ void ShardedOptimizer::make_pieces() {
 
 // The segment's runs, cut where a chunk of the moments ends.
 void ShardedOptimizer::make_pieces(int unit, int segment) {
-  constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() - kQuantum;
-  const std::int64_t chunk =
-      options_.chunk == 0 ? kLongest : round_up(std::min(options_.chunk, kLongest), kQuantum);
+  const bool is_bounded = options_.chunk > 0 && options_.chunk < kernels::kGrain;
+  const std::int64_t chunk = is_bounded ? round_up(options_.chunk, kQuantum) : kernels::kGrain;
   const Range range = owned(unit, segment);
   const std::int64_t shift = state(unit, segment).first - range.first;
   for (Run run : layout_.runs(unit, segment, range.first, range.first + range.count)) {
@@ -134,8 +133,8 @@ void ShardedOptimizer::add_piece(const Run& run, Range range) {
   const std::int64_t state_bytes = (state(run.unit, run.segment).first + first) * kFloatBytes;
   const View weights = options_.stage == 0 ? store_.whole_segment(run.unit, run.segment)
                                            : store_.slice(run.unit, run.segment);
-  const ParameterSpec& spec = layout_.unit(run.unit).parameters[index(run.parameter)].spec;
-  Piece piece{.decay = spec.decay, .lr_scale = spec.lr_scale};
+  kernels::AdamPiece piece;
+  piece.group = group_of(layout_.unit(run.unit).parameters[index(run.parameter)].spec);
   piece.run.sum = sum_of(run.unit, run.segment).slice(first, run.count);
   piece.run.master = masters(run.unit, run.segment).slice(first, run.count);
   piece.run.m = {m_.data() + state_bytes, run.count, DType::kFloat32};
@@ -144,33 +143,41 @@ void ShardedOptimizer::add_piece(const Run& run, Range range) {
   pieces_.push_back(piece);
 }
 
+std::size_t ShardedOptimizer::group_of(const ParameterSpec& spec) {
+  const Group group{spec.decay, spec.lr_scale};
+  const auto known = std::find(groups_.begin(), groups_.end(), group);
+  const auto number = static_cast<std::size_t>(known - groups_.begin());
+  if (known == groups_.end()) groups_.push_back(group);
+  return number;
+}
+
 void ShardedOptimizer::make_sum_runs(int unit, int segment) {
   const std::int64_t slice_count = layout_.unit(unit).segments[index(segment)].slice_count;
   const std::int64_t first = communicator_.rank() * slice_count;
   for (const Run& run : layout_.runs(unit, segment, first, first + slice_count)) {
-    sum_runs_.push_back({reducer_.sums(unit, segment).slice(run.segment_first - first, run.count),
-                         layout_.unit(unit).parameters[index(run.parameter)].index});
+    const View sums = reducer_.sums(unit, segment).slice(run.segment_first - first, run.count);
+    for (std::int64_t at = 0; at < run.count; at += kernels::kGrain) {
+      sum_views_.push_back(sums.slice(at, std::min(kernels::kGrain, run.count - at)));
+      sum_parameters_.push_back(layout_.unit(unit).parameters[index(run.parameter)].index);
+    }
   }
 }
 
 // Padding is no parameter's, and stays out.
 ShardedOptimizer::Norm ShardedOptimizer::squared_norm() const {
-  Norm norm;
   kernels::SquareSum result;
-  for (const SumRun& run : sum_runs_) {
-    result.first_non_finite = -1;
-    kernels::square_sum(run.sums, result, communicator_.device().compute());
-    if (result.first_non_finite >= 0 && norm.non_finite < 0) norm.non_finite = run.parameter;
-  }
-  norm.squares = result.sum;
+  kernels::square_sum(sum_views_, result, communicator_.device().compute());
+  Norm norm{.squares = result.sum};
+  if (result.first_non_finite >= 0)
+    norm.non_finite = sum_parameters_[static_cast<std::size_t>(result.first_non_finite)];
   return norm;
 }
 
-kernels::AdamScalars ShardedOptimizer::scalars_of(const Piece& piece,
+kernels::AdamScalars ShardedOptimizer::scalars_of(const Group& group,
                                                   const UpdateScalars& scalars) const {
   const auto [beta1, beta2] = adam_.betas;
-  const double lr = scalars.lr * static_cast<double>(piece.lr_scale);
-  const double decay = piece.decay ? adam_.weight_decay : 0.0;
+  const double lr = scalars.lr * static_cast<double>(group.lr_scale);
+  const double decay = group.decay ? adam_.weight_decay : 0.0;
   const auto k = static_cast<double>(scalars.update);
   kernels::AdamScalars result;
   result.factor = scalars.factor;
@@ -187,25 +194,26 @@ kernels::AdamScalars ShardedOptimizer::scalars_of(const Piece& piece,
   return result;
 }
 
-void ShardedOptimizer::update(std::span<const Piece> pieces, const UpdateScalars& scalars) {
-  for (const Piece& piece : pieces)
-    kernels::adam(piece.run, scalars_of(piece, scalars), communicator_.device().compute());
+void ShardedOptimizer::update(std::span<const kernels::AdamPiece> pieces) {
+  kernels::adam(pieces, scalars_, communicator_.device().compute());
 }
 
 void ShardedOptimizer::update(const UpdateScalars& scalars) {
-  if (options_.stage == 0) return update_replicated(scalars);
-  update(pieces_, scalars);
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    scalars_[g] = scalars_of(groups_[g], scalars);
+  if (options_.stage == 0) return update_replicated();
+  update(pieces_);
 }
 
 std::int64_t ShardedOptimizer::longest_piece() const {
   std::int64_t longest = 0;
-  for (const Piece& piece : pieces_)
+  for (const kernels::AdamPiece& piece : pieces_)
     longest = std::max(longest, piece.run.master.count);
   return longest;
 }
 
 // While one unit is updated the next one's sums are gathered.
-void ShardedOptimizer::update_replicated(const UpdateScalars& scalars) {
+void ShardedOptimizer::update_replicated() {
   const int count = static_cast<int>(trainable_units_.size());
   if (count == 0) return;
   Event gathered = gather_sums(0);
@@ -214,7 +222,7 @@ void ShardedOptimizer::update_replicated(const UpdateScalars& scalars) {
     gathered.wait();
     if (i + 1 < count) gathered = gather_sums(i + 1);
     const std::size_t end = piece_ends_[index(i)];
-    update(std::span(pieces_).subspan(begin, end - begin), scalars);
+    update(std::span(pieces_).subspan(begin, end - begin));
     begin = end;
   }
 }

@@ -72,14 +72,10 @@ class ShardedOptimizer {
   void update(const UpdateScalars& scalars);
 
  private:
-  struct Piece {  // a run, cut at chunks, with its memory
-    kernels::AdamRun run = {};
+  struct Group {  // of parameters that share the update's scalars
     bool decay = true;
     float lr_scale = 1;
-  };
-  struct SumRun {  // a stretch of one parameter in this rank's slices
-    ConstView sums = {};
-    int parameter = 0;  // index over the model
+    friend bool operator==(const Group&, const Group&) = default;
   };
   struct State {  // of a segment: elements into the moments and the masters
     std::int64_t first = -1;
@@ -89,11 +85,12 @@ class ShardedOptimizer {
   void make_pieces();
   void make_pieces(int unit, int segment);
   void add_piece(const Run& run, Range range);
+  [[nodiscard]] std::size_t group_of(const ParameterSpec& spec);
   void make_sum_runs(int unit, int segment);
-  [[nodiscard]] kernels::AdamScalars scalars_of(const Piece& piece,
+  [[nodiscard]] kernels::AdamScalars scalars_of(const Group& group,
                                                 const UpdateScalars& scalars) const;
-  void update(std::span<const Piece> pieces, const UpdateScalars& scalars);
-  void update_replicated(const UpdateScalars& scalars);
+  void update(std::span<const kernels::AdamPiece> pieces);
+  void update_replicated();
   Event gather_sums(int trainable_unit);
   [[nodiscard]] View gathered_sum(int unit, int segment) const;
   [[nodiscard]] View sum_of(int unit, int segment) const;
@@ -111,9 +108,12 @@ class ShardedOptimizer {
   Buffer v_;
   Buffer gathered_;                         // stage 0: two units' sums, by turns
   std::vector<std::vector<State>> states_;  // [unit][segment]
-  std::vector<Piece> pieces_;               // in arena order
-  std::vector<std::size_t> piece_ends_;     // [trainable unit]
-  std::vector<SumRun> sum_runs_;
+  std::vector<Group> groups_;
+  std::vector<kernels::AdamScalars> scalars_;  // [group], of the update under way
+  std::vector<kernels::AdamPiece> pieces_;     // runs, cut at chunks, in arena order
+  std::vector<std::size_t> piece_ends_;        // [trainable unit]
+  std::vector<ConstView> sum_views_;           // of parameters in this rank's slices, cut at grains
+  std::vector<int> sum_parameters_;            // [sum view]: index over the model
   std::vector<int> trainable_units_;
   std::vector<int> turns_;                        // [unit]: which half of `gathered_`
   std::array<std::vector<GatherPart>, 2> parts_;  // of the gathers in flight

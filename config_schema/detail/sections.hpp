@@ -165,8 +165,8 @@ void visit_zero(Visitor& v, Z& zero) {
            .auto_is_default = true},
           zero.reduce_scatter);
   v.field({.key = "sub_group_size",
-           .meaning =
-               "elements that the optimizer updates at a time, rounded up to 256; 0: a parameter",
+           .meaning = "elements that a thread updates at a time, in steps of 256; 0 and what is "
+                      "larger count as 32768",
            .range = kNotNegative,
            .auto_is_default = true},
           zero.sub_group_size);

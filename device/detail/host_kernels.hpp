@@ -20,6 +20,12 @@ class HostKernels final : public Kernels {
   void adam(const kernels::AdamRun& run,
             const kernels::AdamScalars& scalars,
             Stream& stream) override;
+  void square_sum(std::span<const ConstView> views,
+                  kernels::SquareSum& result,
+                  Stream& stream) override;
+  void adam(std::span<const kernels::AdamPiece> pieces,
+            std::span<const kernels::AdamScalars> groups,
+            Stream& stream) override;
   void hash(ConstView values,
             std::int64_t parameter,
             std::int64_t first,

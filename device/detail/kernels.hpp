@@ -29,6 +29,12 @@ class Kernels {
   virtual void adam(const kernels::AdamRun& run,
                     const kernels::AdamScalars& scalars,
                     Stream& stream) = 0;
+  virtual void square_sum(std::span<const ConstView> views,
+                          kernels::SquareSum& result,
+                          Stream& stream) = 0;
+  virtual void adam(std::span<const kernels::AdamPiece> pieces,
+                    std::span<const kernels::AdamScalars> groups,
+                    Stream& stream) = 0;
   virtual void hash(ConstView values,
                     std::int64_t parameter,
                     std::int64_t first,

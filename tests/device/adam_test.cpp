@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+
 using namespace sifr;
 using namespace sifr::test;
 using Catch::Matchers::Contains;
@@ -149,6 +151,32 @@ TEST_CASE("adam gives the same bits however its run is cut", "[device]") {
                   stream);
   }
   CHECK(cut.equals(whole));
+}
+
+TEST_CASE("adam over pieces has each run's bits with its group's scalars", "[device]") {
+  ThreadPool pool(3);
+  Stream streams[] = {Stream::caller(), Stream::worker("adam", &pool)};
+  const std::array<kernels::AdamScalars, 2> groups = {scalars(0.999F, 0), scalars(1, 0.01F)};
+  for (Stream& stream : streams) {
+    std::vector<Arrays> arrays;
+    std::vector<Arrays> expected;
+    std::vector<kernels::AdamPiece> pieces;
+    for (const std::int64_t count : kCounts)
+      arrays.push_back(Arrays::any(count));
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      expected.push_back(reference(arrays[i], groups[i % 2]));
+      pieces.push_back({.run = arrays[i].run(), .group = i % 2});
+    }
+    kernels::adam(pieces, groups, stream);
+    stream.synchronize();
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      CHECK(arrays[i].equals(expected[i]));
+  }
+  Stream stream = Stream::caller();
+  Arrays arrays = Arrays::any(3);
+  const kernels::AdamPiece piece = {.run = arrays.run(), .group = 2};
+  CHECK_THROWS_WITH(kernels::adam({&piece, 1}, groups, stream),
+                    Contains("a piece is of group 2, there are 2"));
 }
 
 TEST_CASE("adam names the view that does not match", "[device]") {

@@ -60,6 +60,31 @@ TEST_CASE("a square sum is the exact sum of its quanta's sums", "[device]") {
   }
 }
 
+TEST_CASE("a square sum over views is that of all, and names the first view that is not finite",
+          "[device]") {
+  ThreadPool pool(3);
+  Stream streams[] = {Stream::caller(), Stream::worker("norm", &pool)};
+  std::vector<float> values = ordinary_values(100'000, 10);
+  std::vector<ConstView> views;
+  for (std::int64_t first = 0; first < 100'000; first += 2560)
+    views.push_back(view_of(values).slice(first, std::min<std::int64_t>(2560, 100'000 - first)));
+  for (Stream& stream : streams) {
+    kernels::SquareSum result;
+    kernels::square_sum(views, result, stream);
+    stream.synchronize();
+    result.sum.normalise();
+    CHECK(result.sum.digits() == reference(values).digits());
+    CHECK(result.first_non_finite == -1);
+  }
+  values[3 * 2560 + 700] = values[20 * 2560] = std::numeric_limits<float>::infinity();
+  for (Stream& stream : streams) {
+    kernels::SquareSum result;
+    kernels::square_sum(views, result, stream);
+    stream.synchronize();
+    CHECK(result.first_non_finite == 3);
+  }
+}
+
 TEST_CASE("square sums of parts add up to the sum of the whole", "[device]") {
   Stream stream = Stream::caller();
   const std::vector<float> values = ordinary_values(100000, 10);

@@ -90,7 +90,7 @@ TEST_CASE("a chunk bounds what is updated at a time, in whole quanta", "[zero]")
     std::int64_t result = 0;
     run_group(1, [&](Communicator& communicator) {
       const ZeroRank rank(
-          {unit("a", 700), unit("b", 5000)}, {.stage = stage, .chunk = chunk}, communicator);
+          {unit("a", 700), unit("b", 70'000)}, {.stage = stage, .chunk = chunk}, communicator);
       result = rank.optimizer.longest_piece();
     });
     return result;
@@ -98,8 +98,8 @@ TEST_CASE("a chunk bounds what is updated at a time, in whole quanta", "[zero]")
   CHECK(longest(1) == 256);
   CHECK(longest(256) == 256);
   CHECK(longest(1009) == 1024);
-  CHECK(longest(0) == 5000);
-  CHECK(longest(std::numeric_limits<std::int64_t>::max()) == 5000);
+  CHECK(longest(0) == kernels::kGrain);
+  CHECK(longest(std::numeric_limits<std::int64_t>::max()) == kernels::kGrain);
 }
 
 // The norm² and the first bad parameter over all ranks.
