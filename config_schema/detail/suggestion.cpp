@@ -143,6 +143,7 @@ std::string in_other_section(std::string_view key) {
   }
   pointers.resize(used_count);
   std::vector<std::string_view> names;
+  names.reserve(used_count);
   for (const std::string& pointer : pointers)
     names.push_back(last_of(pointer));
   std::string_view near = nearest_key(key, names);
