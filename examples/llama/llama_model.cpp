@@ -175,4 +175,10 @@ std::int64_t Llama::activation_bytes(sifr::DType compute_dtype, const Extent& ex
              : Transformer<bfloat16>::memory_bytes(options_.shape, extent, options);
 }
 
+std::int64_t Llama::generation_bytes(sifr::DType compute_dtype, std::int64_t tokens) const {
+  return compute_dtype == sifr::DType::kFloat32
+             ? Decoder<float>::memory_bytes(options_.shape, tokens)
+             : Decoder<bfloat16>::memory_bytes(options_.shape, tokens);
+}
+
 }  // namespace llama

@@ -56,6 +56,8 @@ class Llama final : public sifr::Model {
   /// Bytes that a micro-batch's activations take on a rank.
   [[nodiscard]] std::int64_t activation_bytes(sifr::DType compute_dtype,
                                               const Extent& extent) const;
+  /// Bytes that generate takes for a text of so many tokens, its prompt among them.
+  [[nodiscard]] std::int64_t generation_bytes(sifr::DType compute_dtype, std::int64_t tokens) const;
 
  private:
   class Network;

@@ -53,6 +53,7 @@ Trainer::Trainer(sifr::Context& context,
     if (!options_.metrics.empty()) metrics_.emplace(options_.metrics);
   });
   if (!options_.save.empty()) try_to_save(context, save_options(), engine_dtype(), saved_as());
+  require_room_to_generate();
 }
 
 std::span<std::int32_t> Trainer::tokens() const {
@@ -173,19 +174,33 @@ End Trainer::finish() {
   return End::kDone;
 }
 
+std::vector<std::int32_t> Trainer::prompt() const {
+  std::vector<std::int32_t> tokens = options_.generate_tokens;
+  for (const char byte : options_.generate.value_or(""))
+    tokens.push_back(static_cast<unsigned char>(byte));
+  return tokens;
+}
+
+void Trainer::require_room_to_generate() const {
+  const auto length = static_cast<std::int64_t>(prompt().size());
+  if (length == 0) return;
+  const std::int64_t bytes =
+      model_.generation_bytes(engine_dtype(), length + options_.generate_count);
+  if (bytes <= sifr::available_bytes()) return;
+  throw sifr::UsageError(fmt::format("--generate-count {} takes {}, and the machine has {} left",
+                                     options_.generate_count,
+                                     sifr::mib(bytes),
+                                     sifr::mib(sifr::available_bytes())));
+}
+
 void Trainer::generate() {
   const sifr::Evaluation scope = engine_.evaluate(sifr::Residency::kWhole);
   if (!is_root()) return;
-  std::vector<std::int32_t> prompt = options_.generate_tokens;
-  if (options_.generate) {
-    for (const char byte : *options_.generate)
-      prompt.push_back(static_cast<unsigned char>(byte));
-    fmt::print("{}", *options_.generate);
-  }
+  fmt::print("{}", options_.generate.value_or(""));
   const Sampling sampling{.count = options_.generate_count,
                           .temperature = options_.temperature,
                           .seed = inputs_.seed()};
-  model_.generate(engine_, prompt, sampling, [&](std::int32_t token) {
+  model_.generate(engine_, prompt(), sampling, [&](std::int32_t token) {
     if (options_.generate) {
       std::fputc(token, stdout);
     } else {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace llama {
 
@@ -42,6 +43,9 @@ class Trainer {
   /// Of a micro-batch: [row][position], one more than the sequence length each.
   [[nodiscard]] std::span<std::int32_t> tokens() const;
   [[nodiscard]] End finish();
+  [[nodiscard]] std::vector<std::int32_t> prompt() const;
+  /// Throws sifr::UsageError before any training.
+  void require_room_to_generate() const;
   void generate();
   [[nodiscard]] bool is_root() const noexcept { return engine_.rank() == 0; }
 

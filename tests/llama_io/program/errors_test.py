@@ -59,6 +59,12 @@ class Errors(ProgramTest):
         line = self.failure(config(), "--metrics", "/dev/full", ranks=3)
         self.assertIn("/dev/full: cannot be written", line)
 
+    def test_what_the_machine_cannot_hold_is_refused_before_training(self):
+        wanted = ("--generate", "In", "--generate-count", str(2**31 - 1))
+        self.assertIn("--generate-count 2147483647 takes ", self.failure(config(), *wanted, expected=2, ranks=2))
+        large = self.failure(config(micro=2 * 10**9, accumulation=1), expected=2)
+        self.assertIn("a micro-batch of 2000000000 samples of 17 tokens has more than", large)
+
     def test_a_prompt_that_the_model_cannot_read_is_refused(self):
         self.assertIn("no token 256", self.failure(config(), "--generate-tokens", "1,256", expected=2))
         self.write("tokens.bin", struct.pack("<256i", 20240520, 1, 40, *[0] * 253) + bytes(80))
