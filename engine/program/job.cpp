@@ -51,6 +51,7 @@ std::vector<std::string> environment_of(const MeetingPoint& meeting_point, int r
 }
 
 class Job {
+  void renew_guard();
  public:
   explicit Job(const JobOptions& options) : options_(options) {}
   Job(const Job&) = delete;
@@ -86,6 +87,7 @@ Job::~Job() {
       if (descriptor >= 0) close(descriptor);
     }
   }
+    renew_guard();
   if (signals_ >= 0) close(signals_);
 }
 
@@ -167,6 +169,11 @@ void Job::collect_ended() {
   for (Rank& rank : ranks_) {
     int status = 0;
     if (rank.ended || waitpid(rank.process.id, &status, WNOHANG) != rank.process.id) continue;
+void Job::renew_guard() {
+  if (is_running() && guard_.renew())
+    fmt::print(stderr, "sifr run: the process that guards the job was killed; started another\n");
+}
+
     rank.ended.emplace(status);
     rank.ended_by_itself = !has_terminated_;
     // Those who were told to end do so in their own time.

@@ -5,12 +5,9 @@
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <random>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,23 +18,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kRanks = 3;
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// The processes that a process has started: rank number r is the r-th after the guard.
-std::vector<pid_t> children_of(pid_t process) {
-  const std::string name = std::to_string(process);
-  std::istringstream text(read_file("/proc/" + name + "/task/" + name + "/children"));
-  std::vector<pid_t> children;
-  for (pid_t child = 0; text >> child;)
-    children.push_back(child);
-  return children;
-}
 
 /// A job under the launcher, of which the process `victim` (a rank, or kRanks for the launcher) is
 /// killed after `delay`.

@@ -41,6 +41,31 @@ std::vector<pid_t> printed_processes(const std::string& output, const std::strin
   return found;
 }
 
+const std::string kRankWithChild = "sleep 1000 & echo child $!; echo rank $$; wait";
+
+template <class Condition>
+void wait_until(const Condition& holds) {
+  while (!holds())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // or ctest's limit
+}
+
+int occurrences(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
+    ++count;
+  return count;
+}
+
+/// Of two ranks of kRankWithChild.
+void wait_for_end_of_all(const std::string& output) {
+  auto processes = printed_processes(output, "rank ");
+  const auto children = printed_processes(output, "child ");
+  processes.insert(processes.end(), children.begin(), children.end());
+  REQUIRE(processes.size() == 4);
+  for (const pid_t process : processes)
+    wait_until([process] { return has_ended(process); });
+}
+
 }  // namespace
 
 TEST_CASE("sifr run starts ranks that train, and prefixes their lines", "[comm]") {
@@ -148,20 +173,35 @@ TEST_CASE("sifr run passes signals on", "[comm]") {
 
 TEST_CASE("nothing is left when the launcher is killed, not even what ranks have started",
           "[comm][COM07]") {
-  const std::string script = "sleep 1000 & echo child $!; echo rank $$; wait";
-  Spawned job = start_sifr({"run", "--ranks", "2", "--", "sh", "-c", script});
+  Spawned job = start_sifr({"run", "--ranks", "2", "--", "sh", "-c", kRankWithChild});
   job.wait_for("[0] rank");
   job.wait_for("[1] rank");
   job.send(SIGKILL);
+  wait_for_end_of_all(job.wait().output);
+}
+
+TEST_CASE("a guard that is killed has a successor", "[comm][COM07]") {
+  Spawned job = start_sifr({"run", "--ranks", "2", "--", "sh", "-c", kRankWithChild});
+  job.wait_for("[0] rank");
+  job.wait_for("[1] rank");
+  const pid_t first = children_of(job.id()).front();
+  kill(first, SIGKILL);
+  wait_until([&] { return occurrences(job.errors(), "guards the job was killed") == 1; });
+  const pid_t second = children_of(job.id()).back();
+  CHECK(second != first);
+  kill(second, SIGKILL);
+  wait_until([&] { return occurrences(job.errors(), "guards the job was killed") == 2; });
+  job.send(SIGKILL);
+  wait_for_end_of_all(job.wait().output);
+}
+
+TEST_CASE("a job whose guard was killed ends as any other", "[comm][COM07]") {
+  Spawned job = start_sifr({"run", "--ranks", "2", "--", "sh", "-c", "echo up; sleep 1; exit 6"});
+  job.wait_for("[0] up");
+  kill(children_of(job.id()).front(), SIGKILL);
   const auto ended = job.wait();
-  auto processes = printed_processes(ended.output, "rank ");
-  const auto children = printed_processes(ended.output, "child ");
-  processes.insert(processes.end(), children.begin(), children.end());
-  REQUIRE(processes.size() == 4);
-  for (const pid_t process : processes) {
-    while (!has_ended(process))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // or ctest's limit
-  }
+  CHECK(ended.code == 6);
+  CHECK_THAT(ended.errors, Contains("guards the job was killed"));
 }
 
 TEST_CASE("sifr run gives each rank its own cores", "[comm]") {

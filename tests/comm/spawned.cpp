@@ -77,6 +77,10 @@ std::string Spawned::output() const {
   return contents_of(output_);
 }
 
+std::string Spawned::errors() const {
+  return contents_of(errors_);
+}
+
 void Spawned::wait_for(const std::string& text) const {
   while (output().find(text) == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -98,6 +102,15 @@ bool has_ended(pid_t process) {
   std::string line;
   if (!std::getline(file, line)) return true;
   return line.substr(line.rfind(')')).starts_with(") Z");
+}
+
+std::vector<pid_t> children_of(pid_t process) {
+  const std::string name = std::to_string(process);
+  std::ifstream text("/proc/" + name + "/task/" + name + "/children");
+  std::vector<pid_t> children;
+  for (pid_t child = 0; text >> child;)
+    children.push_back(child);
+  return children;
 }
 
 std::string program_folder() {

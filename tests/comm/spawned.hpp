@@ -32,6 +32,7 @@ class Spawned {
   [[nodiscard]] Ended wait();
   [[nodiscard]] pid_t id() const noexcept { return id_; }
   [[nodiscard]] std::string output() const;
+  [[nodiscard]] std::string errors() const;
 
  private:
   pid_t id_ = -1;
@@ -41,6 +42,9 @@ class Spawned {
 
 /// True once the process is gone or nothing but its exit code is left.
 [[nodiscard]] bool has_ended(pid_t process);
+
+/// The processes that a process has started, oldest first; of a launcher the guard, then the ranks.
+[[nodiscard]] std::vector<pid_t> children_of(pid_t process);
 
 /// Where the build puts its programs, this one among them.
 [[nodiscard]] std::string program_folder();
