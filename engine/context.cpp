@@ -17,22 +17,26 @@
 #include <utility>
 
 namespace sifr {
-
-struct Context::State {
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Communicator> communicator;  // ends before its device
-  Log log;
-  std::string placement;
-};
-
 namespace {
 
 // What one rank of a host gets of the cores that this process may use.
 struct Placement {
   int threads = 1;
+  double cores = 1;
   std::vector<int> cpus;
   std::string description;
 };
+
+}  // namespace
+
+struct Context::State {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Communicator> communicator;  // ends before its device
+  Log log;
+  Placement placement;
+};
+
+namespace {
 
 std::vector<int> allowed_cpus(pid_t process) {
   cpu_set_t set;
@@ -58,6 +62,7 @@ Placement place(int local_rank, int local_ranks, const ContextOptions& options, 
   const int cores = std::max(1, static_cast<int>(cpus.size()));
   const int share = cores / sharers;
   Placement placement;
+  placement.cores = static_cast<double>(cores) / sharers;
   placement.threads = options.threads > 0 ? options.threads : std::max(1, share);
   if (options.bind_cores && share > 0 && !cpus.empty()) {
     const auto first =
@@ -100,7 +105,7 @@ std::vector<Context> Context::threads(int ranks, const ContextOptions& options) 
     states.push_back(std::make_unique<State>());
     states.back()->device = make_device(options, placement);
     states.back()->log = options.log;
-    states.back()->placement = placement.description;
+    states.back()->placement = placement;
     devices.push_back(states.back()->device.get());
   }
   auto communicators = make_thread_group(devices, {.log = options.log});
@@ -118,7 +123,7 @@ Context Context::from_environment(const ContextOptions& options) {
   auto state = std::make_unique<State>();
   state->device = make_device(options, placement);
   state->log = options.log;
-  state->placement = placement.description;
+  state->placement = placement;
   state->communicator = make_process_group(*state->device, launch, {.log = options.log});
   return Context(std::move(state));
 }
@@ -162,8 +167,12 @@ const Log& Context::log() const noexcept {
   return state_->log;
 }
 
+double Context::cores() const noexcept {
+  return state_->placement.cores;
+}
+
 std::string Context::description() const {
-  return fmt::format("rank {} of {}, {}", rank(), size(), state_->placement);
+  return fmt::format("rank {} of {}, {}", rank(), size(), state_->placement.description);
 }
 
 }  // namespace sifr

@@ -49,6 +49,9 @@ class SIFR_API Context {
   [[nodiscard]] Communicator& communicator() noexcept;
   [[nodiscard]] Device& device() noexcept;
   [[nodiscard]] const Log& log() const noexcept;
+  /// The cores that this rank has: those that its process may use, divided by the ranks that share
+  /// them. More threads than that make the ranks wait for each other.
+  [[nodiscard]] double cores() const noexcept;
   /// One line: ranks, host, threads of this rank and where their number comes from.
   [[nodiscard]] std::string description() const;
 

@@ -3,6 +3,7 @@
 #include "comm/meeting_point.hpp"
 #include "engine/program/first_failure.hpp"
 #include "engine/program/job_guard.hpp"
+#include "engine/program/rank_environment.hpp"
 #include "engine/program/rank_process.hpp"
 
 #include <fmt/format.h>
@@ -17,13 +18,10 @@
 #include <cstdio>
 #include <optional>
 #include <poll.h>
-#include <string_view>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
 #include <vector>
-
-extern char** environ;
 
 namespace sifr::program {
 namespace {
@@ -37,21 +35,7 @@ constexpr auto kGrace = std::chrono::seconds(3);
 // The exit code where the rank at fault has none of its own.
 constexpr int kStopped = 1;
 
-/// The launcher's own variables, with those that tell a rank who it is in place of an outer job's.
-std::vector<std::string> environment_of(const MeetingPoint& meeting_point, int rank) {
-  const std::vector<std::string> own = meeting_point.environment(rank);
-  std::vector<std::string> all = own;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view outer = *variable;
-    const std::string_view name = outer.substr(0, outer.find('=') + 1);
-    const auto replaces = [name](const std::string& one) { return one.starts_with(name); };
-    if (std::none_of(own.begin(), own.end(), replaces)) all.emplace_back(outer);
-  }
-  return all;
-}
-
 class Job {
-  void renew_guard();
  public:
   explicit Job(const JobOptions& options) : options_(options) {}
   Job(const Job&) = delete;
@@ -67,6 +51,7 @@ class Job {
   void pass_on(int signal);
   void collect_ended();
   void escalate();
+  void renew_guard();
   void read_output();
   [[nodiscard]] bool is_running() const;
   void report_failure(const Rank& rank) const;
@@ -87,7 +72,6 @@ Job::~Job() {
       if (descriptor >= 0) close(descriptor);
     }
   }
-    renew_guard();
   if (signals_ >= 0) close(signals_);
 }
 
@@ -103,6 +87,7 @@ int Job::run() {
     take_signals();
     collect_ended();
     escalate();
+    renew_guard();
   }
   read_output();
   for (Rank& rank : ranks_) {
@@ -128,9 +113,9 @@ void Job::block_signals() {
 void Job::start(const MeetingPoint& meeting_point, int rank) {
   RankStart start;
   start.command = options_.command;
-  start.environment = environment_of(meeting_point, rank);
   start.group = guard_.group();
   start.is_bound = options_.bind_cores && share_of_cores(rank, options_.ranks, start.cores);
+  start.environment = rank_environment(meeting_point, rank, options_.ranks, start.is_bound);
   if (options_.bind_cores && !start.is_bound && rank == 0) {
     fmt::print(stderr, "sifr run: fewer cores than ranks, so --bind-cores has no effect\n");
   }
@@ -169,11 +154,6 @@ void Job::collect_ended() {
   for (Rank& rank : ranks_) {
     int status = 0;
     if (rank.ended || waitpid(rank.process.id, &status, WNOHANG) != rank.process.id) continue;
-void Job::renew_guard() {
-  if (is_running() && guard_.renew())
-    fmt::print(stderr, "sifr run: the process that guards the job was killed; started another\n");
-}
-
     rank.ended.emplace(status);
     rank.ended_by_itself = !has_terminated_;
     // Those who were told to end do so in their own time.
@@ -187,6 +167,11 @@ void Job::escalate() {
   guard_.send(has_terminated_ ? SIGKILL : SIGTERM);
   has_terminated_ = true;
   patience_ends_ = Clock::now() + kGrace;
+}
+
+void Job::renew_guard() {
+  if (is_running() && guard_.renew())
+    fmt::print(stderr, "sifr run: the process that guards the job was killed; started another\n");
 }
 
 void Job::read_output() {

@@ -24,7 +24,9 @@ void add_run_command(CLI::App& app, int& code) {
       "Output lines are prefixed by [rank]. SIGINT and SIGTERM are passed on; a second SIGINT "
       "kills the job. When a rank\n"
       "fails, the others are stopped, and the exit code is the first failing rank's (128 + signal "
-      "if a signal killed it).");
+      "if a signal killed it). OMP_WAIT_POLICY=PASSIVE is set where the ranks' OpenMP threads are "
+      "more than the\n"
+      "cores, unless you set it.");
   run->callback([options, &code] { code = run_job(*options); });
 }
 

@@ -1,4 +1,5 @@
 // Trains a Llama on sifr; --help tells the command line, the README an example.
+#include "examples/llama/oversubscription.hpp"
 #include "examples/llama/ranks.hpp"
 #include "examples/llama/trainer.hpp"
 
@@ -6,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 namespace {
 
@@ -17,6 +19,8 @@ int run(const llama::Options& options) {
   const llama::Inputs inputs(options);
   std::atomic<bool> is_interrupted = false;
   llama::run_ranks(options.threads_as_ranks, [&](sifr::Context& context) {
+    const std::string warning = llama::oversubscription(context, options.threads);
+    if (context.rank() == 0) std::fputs(warning.c_str(), stderr);
     llama::Trainer trainer(context, options, inputs, signals);
     if (trainer.run() == llama::End::kInterrupted) is_interrupted = true;
   });

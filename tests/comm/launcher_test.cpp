@@ -214,6 +214,26 @@ TEST_CASE("sifr run gives each rank its own cores", "[comm]") {
              Contains("fewer cores than ranks"));
 }
 
+TEST_CASE("OpenMP threads that outnumber the cores wait asleep unless told otherwise",
+          "[comm][PRF08]") {
+  const auto policy = [](const std::string& ranks, std::vector<std::string> variables) {
+    variables.insert(
+        variables.begin(),
+        {"env", "-u", "OMP_WAIT_POLICY", "-u", "GOMP_SPINCOUNT", "-u", "OMP_NUM_THREADS"});
+    const std::string print = "echo \"policy=${OMP_WAIT_POLICY-none}.\"";
+    variables.insert(
+        variables.end(),
+        {program_folder() + "/sifr", "run", "--ranks", ranks, "--", "sh", "-c", print});
+    return Spawned(std::move(variables)).wait().output;
+  };
+  CHECK_THAT(policy("2", {}), Contains("[1] policy=PASSIVE."));
+  CHECK_THAT(policy("2", {"OMP_NUM_THREADS=1000,2"}), Contains("[1] policy=PASSIVE."));
+  CHECK_THAT(policy("2", {"OMP_WAIT_POLICY=active"}), Contains("[1] policy=active."));
+  CHECK_THAT(policy("2", {"GOMP_SPINCOUNT=5"}), Contains("[1] policy=none."));
+  CHECK_THAT(policy("1", {}), Contains("[0] policy=none."));
+  CHECK_THAT(policy("1", {"OMP_NUM_THREADS=1"}), Contains("[0] policy=none."));
+}
+
 TEST_CASE("sifr run explains wrong arguments", "[comm]") {
   CHECK(start_sifr({"run", "--", "true"}).wait().code == 2);
   CHECK(start_sifr({"run", "--ranks", "0", "--", "true"}).wait().code == 2);

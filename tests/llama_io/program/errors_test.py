@@ -58,6 +58,17 @@ class Errors(ProgramTest):
         self.assertIn("cannot be created", line)
         line = self.failure(config(), "--metrics", "/dev/full", ranks=3)
         self.assertIn("/dev/full: cannot be written", line)
+    def test_more_threads_than_cores_are_told(self):
+        """[PRF08]"""
+        cores = len(os.sched_getaffinity(0))
+        threads = max(2, cores)
+        for ranks in (2, 3):
+            done = self.run_program(config(), "--threads", str(threads), ranks=ranks, steps=1)
+            self.assertIn(f"{ranks} ranks x {threads} threads on {cores} cores", done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for threads in {1, cores}:
+            self.assertEqual(self.run_program(config(), "--threads", str(threads), steps=1).stderr, "")
+
 
     def test_what_the_machine_cannot_hold_is_refused_before_training(self):
         wanted = ("--generate", "In", "--generate-count", str(2**31 - 1))
