@@ -4,11 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <fcntl.h>
+#include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -23,6 +26,32 @@ void settle_streams() {
   while (descriptor >= 0 && descriptor <= STDERR_FILENO)
     descriptor = open("/dev/null", O_RDWR);
   if (descriptor >= 0) close(descriptor);
+}
+
+/// The word that is no command and no option; empty if that is not the mistake. CLI11 by itself
+/// tells what is missing, not what is misspelt instead.
+std::string unknown_word(const CLI::App& app, const CLI::ParseError& error) {
+  std::vector<std::string> words = app.remaining(true);
+  std::erase(words, "--");
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (code != CLI::ExitCodes::RequiredError && code != CLI::ExitCodes::ExtrasError) return "";
+  const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
+  const auto option = std::find_if(words.begin(), words.end(), is_option);
+  if (option != words.end()) return *option;
+  return words.empty() ? "" : words.front();
+}
+
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string word = unknown_word(app, error);
+  if (word.empty()) return app.exit(error) == 0 ? 0 : kUsage;
+  fmt::print(stderr, "sifr: '{}' is unknown", word);
+  if (app.get_subcommands().empty()) {
+    fmt::print(stderr, "; the commands are:");
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+      fmt::print(stderr, " {}", command->get_name());
+  }
+  fmt::print(stderr, "\nRun with --help for more information.\n");
+  return kUsage;
 }
 
 }  // namespace
@@ -40,7 +69,7 @@ int main(int count, char** arguments) {
     try {
       app.parse(count, arguments);
     } catch (const CLI::ParseError& error) {
-      return app.exit(error) == 0 ? 0 : kUsage;
+      return explain(app, error);
     }
     return code;
   } catch (const std::exception& error) {

@@ -239,4 +239,16 @@ TEST_CASE("sifr run explains wrong arguments", "[comm]") {
   CHECK(start_sifr({"run", "--ranks", "0", "--", "true"}).wait().code == 2);
   CHECK(start_sifr({"run", "--ranks", "2"}).wait().code == 2);
   CHECK(start_sifr({"--help"}).wait().code == 0);
+  CHECK(start_sifr({"runn", "--help"}).wait().code == 0);
+  const auto errors = [](const std::vector<std::string>& arguments) {
+    const auto ended = start_sifr(arguments).wait();
+    CHECK(ended.code == 2);
+    return ended.errors;
+  };
+  CHECK_THAT(errors({"runn", "--ranks", "2", "--", "true"}), Contains("--ranks"));
+  CHECK_THAT(errors({"runn"}), Contains("'runn' is unknown; the commands are: run\n"));
+  CHECK_THAT(errors({"run", "--rank", "2", "--", "true"}), Contains("'--rank' is unknown\n"));
+  CHECK_THAT(errors({"run", "--ranks", "two", "--", "true"}),
+             Contains("--ranks") && Contains("two"));
+  CHECK_THAT(errors({}), Contains("subcommand"));
 }

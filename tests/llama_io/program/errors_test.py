@@ -35,6 +35,11 @@ class Errors(ProgramTest):
             done = self.run_program(config(), *arguments, expected=2)
             self.assertIn("--help", done.stderr + done.stdout, arguments)
 
+    def test_a_misspelt_option_is_named_not_the_one_that_is_missing(self):
+        done = subprocess.run([self.program, "--step", "3"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unknown option --step; did you mean --steps?\n", done.stderr)
+
     def test_files_that_are_missing_or_wrong_are_named(self):
         self.assertIn("nothing.txt: cannot be opened", self.failure(config(), data="nothing.txt"))
         self.write("raw.bin", struct.pack("<4H", 1, 2, 3, 4))
@@ -53,11 +58,6 @@ class Errors(ProgramTest):
         self.assertIn("stgae", done.stderr)
         self.assertIn("stage", done.stderr)
 
-    def test_metrics_that_cannot_be_written_end_all_ranks(self):
-        line = self.failure(config(), "--metrics", self.path("no/folder"), ranks=3)
-        self.assertIn("cannot be created", line)
-        line = self.failure(config(), "--metrics", "/dev/full", ranks=3)
-        self.assertIn("/dev/full: cannot be written", line)
     def test_more_threads_than_cores_are_told(self):
         """[PRF08]"""
         cores = len(os.sched_getaffinity(0))
@@ -69,6 +69,11 @@ class Errors(ProgramTest):
         for threads in {1, cores}:
             self.assertEqual(self.run_program(config(), "--threads", str(threads), steps=1).stderr, "")
 
+    def test_metrics_that_cannot_be_written_end_all_ranks(self):
+        line = self.failure(config(), "--metrics", self.path("no/folder"), ranks=3)
+        self.assertIn("cannot be created", line)
+        line = self.failure(config(), "--metrics", "/dev/full", ranks=3)
+        self.assertIn("/dev/full: cannot be written", line)
 
     def test_what_the_machine_cannot_hold_is_refused_before_training(self):
         wanted = ("--generate", "In", "--generate-count", str(2**31 - 1))
