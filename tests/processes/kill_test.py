@@ -11,31 +11,11 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
+
+from killing import MARK, left_behind, print_histogram, wait_for_end
 
 PHASES = ["rendezvous", "arenas", "forward", "reduce", "update", "export"]
 VICTIMS = ["0", "2", "launcher"]
-BOUND = 5.0
-
-
-def processes_of(job):
-    """Process ids whose environment carries this job's mark."""
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
-                if f"SIFR_KILL_TEST={job}\0".encode() in file.read():
-                    with open(f"/proc/{entry}/stat") as stat:
-                        if stat.read().rsplit(")", 1)[1].split()[0] != "Z":
-                            found.append(int(entry))
-        except OSError:
-            continue
-    return found
-
-
-def shared_memory():
-    """What has a name. Abstract sockets and memfds live no longer than their processes."""
-    return sorted(name for name in os.listdir("/dev/shm") if "sifr" in name)
 
 
 def run(sifr, program, phase, victim, delay, folder):
@@ -44,23 +24,14 @@ def run(sifr, program, phase, victim, delay, folder):
     mark = os.path.join(folder, job)
     with open(os.path.join(folder, "output"), "w+") as output:
         command = [sifr, "run", "--ranks", "3", "--", program, phase, victim, str(delay), mark]
-        launcher = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=dict(os.environ, SIFR_KILL_TEST=job))
+        environment = {**os.environ, MARK: job}
+        launcher = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
         code = launcher.wait(timeout=60)
-        while processes_of(job) and time.monotonic() < float(open(mark).read()) + 2 * BOUND:
-            time.sleep(0.005)
-        seconds = time.monotonic() - float(open(mark).read())
+        with open(mark, encoding="ascii") as file:
+            seconds = wait_for_end(job, float(file.read()))
         output.seek(0)
         text = output.read()
-    left = processes_of(job)
-    for process in left:
-        os.kill(process, 9)
-    problems = []
-    if seconds > BOUND:
-        problems.append(f"ended after {seconds:.1f} s")
-    if left:
-        problems.append(f"processes left: {left}")
-    if shared_memory():
-        problems.append(f"left behind: {shared_memory()}")
+    problems = left_behind(job, seconds)
     if code != -9 if victim == "launcher" else code != 137:
         problems.append(f"the launcher's code is {code}")
     if victim != "launcher" and f"rank {victim} was killed by signal 9" not in text:
@@ -75,7 +46,7 @@ def run(sifr, program, phase, victim, delay, folder):
 def main():
     sifr, program, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
     chance = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
-    histogram = {}
+    times = []
     failures = 0
     for number in range(runs):
         phase = PHASES[number % len(PHASES)]
@@ -83,13 +54,11 @@ def main():
         delay = chance.randrange(0, 20000 if phase in ("rendezvous", "arenas") else 4000)
         with tempfile.TemporaryDirectory() as folder:
             seconds, problems, text = run(sifr, program, phase, victim, delay, folder)
-        histogram.setdefault(min(int(seconds * 10), 50), []).append(phase)
+        times.append(seconds)
         if problems:
             failures += 1
             print(f"kill {number}: {phase}, victim {victim}, after {delay} us: {'; '.join(problems)}\n{text}")
-    print(f"{runs} kills; seconds from the kill to the end of the job:")
-    for tenth in sorted(histogram):
-        print(f"  {tenth / 10:.1f}–{(tenth + 1) / 10:.1f} s  {len(histogram[tenth]):3d}  {'#' * len(histogram[tenth])}")
+    print_histogram(times)
     sys.exit(1 if failures else 0)
 
 
