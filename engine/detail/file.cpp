@@ -59,6 +59,7 @@ MappedFile::~MappedFile() {
 }
 
 NewFile::NewFile(std::filesystem::path path, std::int64_t bytes) : path_(std::move(path)) {
+  require_replaceable();
   require_limit(bytes);
   create();
   try {
@@ -71,6 +72,13 @@ NewFile::NewFile(std::filesystem::path path, std::int64_t bytes) : path_(std::mo
 
 NewFile::~NewFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+// A device, a pipe or a folder would be gone once the file has its name.
+void NewFile::require_replaceable() const {
+  struct stat status = {};
+  if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    throw IoError(path_, "exists and is not a regular file");
 }
 
 // The write that goes beyond it would end the process by SIGXFSZ, which is not the library's to

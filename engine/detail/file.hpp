@@ -51,6 +51,7 @@ class NewFile {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
+  void require_replaceable() const;
   void require_limit(std::int64_t bytes) const;
   void create();
   void reserve(std::int64_t bytes);

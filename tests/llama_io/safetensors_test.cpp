@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <vector>
 
@@ -209,6 +210,15 @@ TEST_CASE("an unfinished or impossible save leaves the older file alone", "[safe
   CHECK(read_file(folder / "x") == "older");
   CHECK(folder.count() == 1);
   CHECK_THROWS_AS(SafetensorsWriter(folder / "absent/x", {{"a", DType::kFloat32, {1}}}), IoError);
+}
+
+TEST_CASE("what is no regular file is not replaced by one", "[safetensors]") {
+  const TemporaryFolder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(SafetensorsWriter(folder / "pipe", {{"a", DType::kFloat32, {1}}}),
+                    Contains("pipe: exists and is not a regular file"));
+  CHECK(std::filesystem::is_fifo(folder / "pipe"));
+  CHECK(folder.count() == 1);
 }
 
 TEST_CASE("a limit on the size of files is an error before the first byte", "[safetensors]") {
