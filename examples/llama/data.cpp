@@ -20,7 +20,7 @@ constexpr std::int64_t kPiece = 4096;  // tokens looked at at once
 struct Format {
   std::int32_t magic;
   std::int32_t version;        // that llm.c writes
-  std::int32_t older_version;  // of the same layout
+  std::int32_t older_version;  // of the same layout, which other programs write
   std::int64_t token_bytes;
 };
 constexpr std::array kFormats = {Format{20240520, 1, 1, 2}, Format{20240801, 7, 1, 4}};

@@ -63,6 +63,8 @@ TEST_CASE("both widths of llm.c's format are read", "[llama][data]") {
   CHECK(all_of(TokenFile(folder / "a.bin", 65536)) == std::vector<std::int32_t>{1, 65535, 7});
   write_file(folder / "b", header(20240801, 7, 2) + raw<std::uint32_t>({70000, 0}));
   CHECK(all_of(TokenFile(folder / "b", 128256)) == std::vector<std::int32_t>{70000, 0});
+  write_file(folder / "b", header(20240801, 1, 2) + raw<std::uint32_t>({70000, 0}));
+  CHECK(all_of(TokenFile(folder / "b", 128256)) == std::vector<std::int32_t>{70000, 0});
 }
 
 TEST_CASE("a file that is no data is refused with what to change", "[llama][data]") {
