@@ -4,10 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <limits>
-#include <thread>
 
 using Catch::Contains;
 using Catch::StartsWith;
@@ -187,37 +184,6 @@ TEST_CASE("boundary and lr must agree over ranks", "[engine]") {
        with([](int rank) { return StepOptions{.lr = rank == 1 ? 2 : 3}; })) {
     CHECK(error == "UsageError: step(): lr is 3 on rank 0 and 2 on rank 1");
   }
-}
-
-TEST_CASE("a rank that exports alone is told who did not come", "[engine][CKP15]") {
-  const SmallConfig config = {.stage = GENERATE(0, 3)};
-  auto contexts = quiet_contexts(kRanks);
-  std::atomic<bool> is_over = false;
-  std::string alone;
-  run_ranks(contexts, [&](Context& context) {
-    SmallModel model;
-    auto engine = Engine::initialize(model, make_config(config), {.context = &context});
-    while (context.rank() != 0 && !is_over)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (context.rank() != 0) return;
-    context.communicator().set_timeout(std::chrono::milliseconds(500));
-    alone = error_of([&] { engine.export_weights([](const WeightPiece&) {}); });
-    is_over = true;
-  });
-  CHECK_THAT(alone, StartsWith("CommTimeout: rank 0 waited 0.5 s in "));
-  CHECK_THAT(alone, Contains("for rank 1 (") && Contains(", rank 2 ("));
-}
-
-TEST_CASE("a sink may take longer than the others wait, piece by piece", "[engine][CKP31]") {
-  const auto body = [](Engine& engine, SmallModel& model) {
-    engine.context().communicator().set_timeout(std::chrono::seconds(1));
-    engine.export_weights(
-        [](const WeightPiece&) { std::this_thread::sleep_for(std::chrono::milliseconds(500)); });
-    model.run(engine, 1);
-    engine.step();
-  };
-  for (const std::string& error : errors_of_ranks(kRanks, {.stage = 3}, body))
-    CHECK(error == "");
 }
 
 TEST_CASE("an engine of a group that has failed says the same at every call", "[engine]") {
