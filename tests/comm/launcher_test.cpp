@@ -125,12 +125,17 @@ TEST_CASE("sifr run shows the tail of the failing rank's errors", "[comm][COM07]
 }
 
 TEST_CASE("a limit on the size of files is named where shared memory meets it", "[comm]") {
-  for (const char* limit : {"0", "2000"}) {  // of the control block, of what is allocated
-    const auto ended = run_shell(
-        2,
-        "ulimit -f " + std::string(limit) + "; exec " + program_folder() + "/comm_rank stage-much");
+  struct Case {
+    const char* blocks;
+    const char* text;
+  };
+  for (const Case& one : {Case{"200", "cannot reach its peers"},
+                          Case{"1000", "weights of 0.62 MiB in shared memory"}}) {
+    const std::string start = std::string("ulimit -f ") + one.blocks + "; exec ";
+    const auto ended = run_shell(8, start + program_folder() + "/comm_rank train-3");
     CHECK(ended.code == 1);
-    CHECK_THAT(ended.errors, Contains("(ulimit -f)") && Contains("File too large"));
+    CHECK_THAT(ended.errors,
+               Contains(one.text) && Contains("(ulimit -f)") && Contains("File too large"));
   }
 }
 
