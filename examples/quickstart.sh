@@ -24,6 +24,9 @@ if [ ! -s "$out/held_out.txt" ]; then
   mv "$out/held_out.new" "$out/held_out.txt"
 fi
 
+hash_of_log() { sed -n 's/.*weights_hash //p' "$out/log.txt" 2>/dev/null || true; }
+hash_before=$(hash_of_log)
+
 "$bin/sifr" run --ranks 2 --bind-cores -- "$bin/llama" \
   --config examples/llama/ds_config.json \
   --shape 'hidden=384,layers=6,heads=6,kv_heads=2,intermediate=1024,vocab=256,tied=0' \
@@ -33,6 +36,9 @@ fi
 
 echo "weights:  $out/model (Hugging Face format)"
 echo "metrics:  $out/metrics.jsonl (a line per step)"
+if [ -n "$hash_before" ]; then
+  echo "weights_hash: $(hash_of_log), of the run before: $hash_before"
+fi
 
 # The line is: held-out loss L, unigram entropy E, ratio R
 awk '/held-out loss/ { ratio = $NF }

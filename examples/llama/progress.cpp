@@ -30,7 +30,8 @@ void Progress::show(const StepMetrics& metrics) {
   last_ = now;
   const double per_step = seconds_ / static_cast<double>(done);
   fmt::print(
-      "step {}/{}  loss {:.4f}  lr {:.2e}  norm {:.3f}{}  {:.0f} tokens/s  {:.0f} MiB  ETA {}\n",
+      "step {}/{}  loss {:.4f}  lr {:.2e}  norm {:.3f}{}  {:.0f} tokens/s  "
+      "device {:.0f} MiB  ETA {}\n",
       done,
       steps_,
       metrics.report.loss,

@@ -27,6 +27,10 @@ class Metrics(ProgramTest):
                 self.assertGreaterEqual(memory["peak"], memory["now"])
         self.assertGreater(lines[0]["memory"]["device"]["by_purpose"]["weights"], 0)
 
+    def test_a_progress_line_names_its_numbers(self):
+        first = self.run_program(config()).stdout.split("step 1/3")[1].splitlines()[0]
+        self.assertRegex(first, r"loss [\d.]+  lr \S+  norm [\d.]+  \d+ tokens/s  device \d+ MiB  ETA ")
+
     def test_the_file_is_made_anew(self):
         self.metrics(config(), steps=3)
         self.assertEqual(len(self.metrics(config(), steps=1)), 1)
