@@ -178,7 +178,7 @@ void visit_zero(Visitor& v, Z& zero) {
            .auto_is_default = is_whole},
           zero.stage3_prefetch_bucket_size);
   v.field({.key = "stage3_param_persistence_threshold",
-           .meaning = "parameters with fewer elements stay whole",
+           .meaning = "units of at most so many elements stay whole",
            .range = kNotNegative,
            .auto_rule = &kAutoPersistence,
            .auto_is_default = is_whole},

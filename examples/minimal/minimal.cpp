@@ -1,8 +1,7 @@
 // The whole use of sifr in one file: a network of two layers learns y = sin(3x).
 //
 //   build/release/bin/minimal examples/minimal/ds_config.json
-//   build/release/bin/sifr run --ranks 2 -- build/release/bin/minimal
-//   examples/minimal/ds_config.json
+//   build/release/bin/sifr run -n 2 -- build/release/bin/minimal examples/minimal/ds_config.json
 //
 // With one rank it prints: step   0: loss 0.45338 … step 500: loss 0.00006
 #include <sifr.hpp>
