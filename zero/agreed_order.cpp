@@ -82,9 +82,7 @@ bool AgreedOrder::is_kept(LeaseEvent event, int occurrence) {
 
 bool AgreedOrder::was_used(LeaseEvent event, int occurrence) const {
   const std::uint8_t used = uses_[use_index(event)];
-  if (used == 0)
-    return occurrence ==
-           0;  // a unit that nobody used keeps one place, so that a rank may use it again
+  if (used == 0) return true;  // a unit that nobody used keeps its places: a rank may use it again
   return (used & use_bit(occurrence)) != 0;
 }
 

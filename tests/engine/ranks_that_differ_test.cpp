@@ -107,6 +107,24 @@ TEST_CASE("a unit that a rank leaves out counts as zeros there", "[engine][GRD10
         }) == zeros);
 }
 
+TEST_CASE("a unit that no rank used in a step may be used by one in the next", "[engine][ST302]") {
+  const auto weights = [](const SmallConfig& config, bool adds_zeros) {
+    const auto body = [adds_zeros](Engine& engine, SmallModel& model) {
+      for (int step = 0; step < 4; ++step) {
+        const bool is_used = step == 0 || (step > 1 && engine.rank() == 0);
+        if (is_used || adds_zeros) static_cast<void>(engine.weights(model.unit("expert")));
+        model.add(engine, "trunk", 1);
+        if (is_used || adds_zeros) model.add(engine, "expert", is_used ? 2 : 0);
+        engine.step();
+      }
+      return engine.weights_hash();
+    };
+    return on_ranks(kRanks, config, body, SmallModel({{"expert"}, {"trunk"}}));
+  };
+  const SmallConfig config = any_config();
+  CHECK(weights(config, false) == weights(config, true));
+}
+
 // As a trainer with experts does, where each rank's data choose its own.
 TEST_CASE("ranks that take different branches train both, as if each had zeros in the other",
           "[engine][ST302]") {
