@@ -8,6 +8,7 @@ namespace {
 
 struct UnitBytes {
   std::int64_t largest_weights = 0;  // of one unit
+  std::int64_t widest_weight = 0;    // of one element
   std::int64_t held_weights =
       0;  // of units that are leased more than once in backward, or stay gathered
   std::int64_t largest_sum = 0;  // elements
@@ -21,6 +22,8 @@ UnitBytes measure(const Layout& layout) {
   for (const UnitLayout& unit : layout.units()) {
     bytes.largest_weights = std::max(bytes.largest_weights, unit.weight_bytes);
     bytes.largest_sum = std::max(bytes.largest_sum, unit.sum_count);
+    for (const SegmentLayout& segment : unit.segments)
+      bytes.widest_weight = std::max(bytes.widest_weight, size_of(segment.weights));
     if (unit.gradient_leases > 1) {
       bytes.held_weights += unit.weight_bytes;
       bytes.dedicated += unit.gradient_bytes;
@@ -48,7 +51,7 @@ std::int64_t window_bytes(const Layout& layout,
   if (options.max_live >= elements) return layout.weight_bytes();
   // Two units can be held at once, wherever one of them lies: one side of it is large enough.
   const std::int64_t least = persistent + bytes.held_weights + 3 * bytes.largest_weights;
-  const std::int64_t live = options.max_live * size_of(DType::kFloat32);
+  const std::int64_t live = options.max_live * bytes.widest_weight;
   return std::min(layout.weight_bytes(), std::max(least, round_up(live, 512)));
 }
 

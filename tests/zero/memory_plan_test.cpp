@@ -86,6 +86,16 @@ TEST_CASE("a small live limit bounds the window by the units that must fit", "[z
         Approx(expected_bytes(model, 3, 4, bytes, window)).epsilon(0.05));
 }
 
+TEST_CASE("a live limit counts elements of the weights' own width", "[zero]") {
+  const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
+  std::vector<UnitSpec> units;
+  for (int u = 0; u < 10; ++u)
+    units.push_back(unit("u" + std::to_string(u), 1000, dtype));
+  const MemoryPlan plan =
+      make_memory_plan(Layout(units, 4), {.stage = 3, .persistence = 0, .max_live = 8000});
+  CHECK(plan.window == round_up(8000 * size_of(dtype), 512));
+}
+
 TEST_CASE("rows of the plan add up to its sum", "[zero]") {
   const Layout layout({unit("a", 1000, DType::kBFloat16), unit("b", 5000)}, 2);
   const MemoryPlan plan =
