@@ -81,7 +81,10 @@ struct float16 {
 
 /// The DType of a C++ element type: float, sifr::bfloat16 or sifr::float16.
 template <class T>
-inline constexpr DType kDTypeOf = T::kNotAnElementType;
+inline constexpr DType kDTypeOf = [] {
+  static_assert(sizeof(T) == 0, "an element type is float, sifr::bfloat16 or sifr::float16");
+  return DType();
+}();
 template <>
 inline constexpr DType kDTypeOf<float> = DType::kFloat32;
 template <>

@@ -3,13 +3,13 @@
 #include "../device/dtype.hpp"
 #include "../sifr_error.hpp"
 
-#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 namespace sifr {
@@ -17,7 +17,9 @@ namespace sifr {
 class Engine;
 namespace detail {
 class EngineState;
-}
+[[noreturn]] SIFR_API void throw_other_batch(const std::type_info& own,
+                                             const std::type_info& asked);
+}  // namespace detail
 
 /// Writes elements [first, first + values.size()) of a parameter's initial value. Pure in the
 /// index: any stretch may be asked for, on any rank, in any order, more than once. Empty: zeros.
@@ -35,7 +37,8 @@ struct Parameter {
 };
 
 /// Parameters that are gathered, used and released together, usually one transformer block. A
-/// value; it belongs to the engine whose declare made it.
+/// value; it belongs to the engine whose declare made it, and is told from any other's, even once
+/// that one has ended.
 class Unit {
  public:
   Unit() = default;
@@ -44,13 +47,10 @@ class Unit {
  private:
   friend class Units;
   friend class detail::EngineState;
-  Unit(const detail::EngineState* owner, int index, std::string_view name) noexcept
-      : owner_(owner), index_(index) {
-    name.copy(name_.data(), name_.size() - 1);
-  }
-  const detail::EngineState* owner_ = nullptr;
+  using Names = std::shared_ptr<const std::vector<std::string>>;
+  Unit(Names names, int index) noexcept : names_(std::move(names)), index_(index) {}
+  Names names_;  // of all units of its model; shared by these alone
   int index_ = -1;
-  std::array<char, 48> name_ = {};  // or its beginning: for messages about a unit whose owner ended
 };
 
 /// Where a model declares its units, in the order in which its forward uses them.
@@ -74,9 +74,11 @@ class SIFR_API Units {
 
  private:
   friend class detail::EngineState;
-  Units(const detail::EngineState* owner, DType compute_dtype, std::uint64_t seed) noexcept
-      : owner_(owner), compute_dtype_(compute_dtype), seed_(seed) {}
-  const detail::EngineState* owner_;
+  Units(DType compute_dtype, std::uint64_t seed)
+      : names_(std::make_shared<std::vector<std::string>>()),
+        compute_dtype_(compute_dtype),
+        seed_(seed) {}
+  std::shared_ptr<std::vector<std::string>> names_;
   DType compute_dtype_;
   std::uint64_t seed_;
   std::vector<Declared> declared_;
@@ -92,7 +94,7 @@ class Batch {
   /// Throws UsageError if T is not the type it was made from.
   template <class T>
   [[nodiscard]] const T& as() const {
-    if (*type_ != typeid(T)) throw UsageError("Batch::as: the batch is of another type");
+    if (*type_ != typeid(T)) detail::throw_other_batch(*type_, typeid(T));
     return *static_cast<const T*>(own_);
   }
 

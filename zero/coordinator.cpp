@@ -121,7 +121,9 @@ const std::byte* Coordinator::lease_weights(int unit) {
 
 void Coordinator::release_weights(int unit) noexcept {
   noted_.push_back({LeaseAct::kRelease, unit});
-  ++at(unit).noted_releases;
+  UnitState& state = at(unit);
+  if (++state.noted_releases == state.weight_leases && parts_.window != nullptr)
+    parts_.window->hide(unit);
 }
 
 Coordinator::Opened Coordinator::open_gradients(int unit) {
@@ -192,12 +194,14 @@ void Coordinator::begin_micro_batch() {
 
 void Coordinator::end_micro_batch() {
   take_effect();
+  short_unit_ = -1;
   // Units whose declared leases did not all come: first in the agreed order, then in declaration
   // order back.
   const auto close_started = [this](int unit) {
     UnitState& state = at(unit);
     if (!state.is_started || layout_.unit(unit).gradient_bytes == 0) return;
     state.is_started = false;
+    short_unit_ = unit;
     reach({LeaseAct::kClose, unit});
     close(unit, true);
   };

@@ -51,6 +51,9 @@ class Coordinator {
   void abandon_gradients(int unit) noexcept;
 
   [[nodiscard]] int gradient_leases(int unit) const { return at(unit).gradient_leases; }
+  /// A unit of which this rank took gradients leases in the micro-batch that ended last, but fewer
+  /// than declared; or -1.
+  [[nodiscard]] int short_unit() const noexcept { return short_unit_; }
   /// A unit on which a lease is open, or -1.
   [[nodiscard]] int open_unit() const noexcept;
 
@@ -93,6 +96,7 @@ class Coordinator {
   std::vector<UnitState> units_;
   std::vector<LeaseEvent> noted_;  // ends of leases, in order; room for one more a lease
   std::size_t open_leases_ = 0;
+  int short_unit_ = -1;
 };
 
 }  // namespace sifr

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 
 namespace sifr {
@@ -185,9 +186,21 @@ void GatherWindow::drop(int unit) {
   resident.is_resident = false;
   live_ -= layout_.unit(unit).elements;
   by_offset_.erase(std::find(by_offset_.begin(), by_offset_.end(), unit));
-  if (!options_.poison) return;
-  for (const GatherPart& part : resident.parts)
+  if (options_.poison) poison(unit);
+}
+
+void GatherWindow::poison(int unit) {
+  for (const GatherPart& part : at(unit).parts)
     kernels::poison(part.whole, communicator_.device().compute());
+}
+
+void GatherWindow::hide(int unit) noexcept {
+  if (!options_.poison) return;
+  try {
+    poison(unit);
+  } catch (const std::exception&) {
+    return;  // the stream has failed, and the next call says so
+  }
 }
 
 void GatherWindow::refresh() {

@@ -43,6 +43,8 @@ class GatherWindow {
   /// Throws OutOfMemory, naming the units, if held ones leave no room.
   void hold(int unit, std::span<const LeaseEvent> ahead);
   void release(int unit, std::span<const LeaseEvent> ahead);
+  /// Debug: a held unit that nobody may read until it is released reads as NaN.
+  void hide(int unit) noexcept;
   /// Gathers what comes next, up to the prefetch and live limits.
   void prefetch(std::span<const LeaseEvent> ahead);
   /// A held unit's whole weights; waits for the gather.
@@ -71,6 +73,7 @@ class GatherWindow {
   void gather(int unit, std::int64_t offset);
   void fetch(int unit);
   void drop(int unit);
+  void poison(int unit);
   [[noreturn]] void throw_full(int unit) const;
   [[nodiscard]] Resident& at(int unit) { return units_[static_cast<std::size_t>(unit)]; }
   [[nodiscard]] const Resident& at(int unit) const {

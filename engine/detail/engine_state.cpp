@@ -55,7 +55,8 @@ EngineState::EngineState(Model* model,
       roll_call_(layout_, communicator_),
       leased_weights_(index(layout_.unit_count())),
       leased_gradients_(index(layout_.unit_count())),
-      is_noticed_unused_(index(layout_.unit_count())) {
+      is_noticed_unused_(index(layout_.unit_count())),
+      is_noticed_short_(index(layout_.unit_count())) {
   fill_weights();
   publish_weights(WeightStore::Which::kAll);
   communicator_.barrier({"start"});
@@ -82,7 +83,8 @@ Schedule EngineState::make_lr(const Config& config) {
 
 std::vector<Units::Declared> EngineState::declare(Model* model,
                                                   const Engine::Declare& declare_units) {
-  Units units(this, compute_dtype(config_), static_cast<std::uint64_t>(config_.sifr.seed));
+  Units units(compute_dtype(config_), static_cast<std::uint64_t>(config_.sifr.seed));
+  unit_names_ = units.names_;
   if (model != nullptr) {
     model->declare(units);
   } else {
@@ -142,7 +144,7 @@ void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& pl
         config_, "/optimizer", "is missing: add the block, or give the hint lr for AdamW");
   }
   const MemoryTable held = device_.account().table();
-  if (offers[index(context_.rank())].missing > 0) throw_no_room(plan, held);
+  if (offers[index(context_.rank())].missing > 0) throw_no_room(plan, held, options_.stage);
   for (std::size_t r = 0; r < offers.size(); ++r) {
     if (offers[r].missing == 0) continue;
     throw OutOfMemory(
@@ -196,14 +198,14 @@ void EngineState::check_usable() const {
 }
 
 int EngineState::checked_index(Unit unit, const char* call) const {
-  SIFR_REQUIRE(UsageError, unit.owner_ != nullptr, "{}: the unit was not made by Units::add", call);
+  SIFR_REQUIRE(UsageError, unit.names_ != nullptr, "{}: the unit was not made by Units::add", call);
   SIFR_REQUIRE(
       UsageError,
-      unit.owner_ == this,
+      unit.names_ == unit_names_,
       "{}: unit '{}' was declared for another engine than this one, whose first unit is '{}'. Give "
       "each engine a model of its own: a second Engine::initialize declares a model's units anew",
       call,
-      unit.name_.data(),
+      unit.names_ ? (*unit.names_)[index(unit.index())] : std::string(),
       layout_.unit(0).name);
   return unit.index();
 }

@@ -105,6 +105,7 @@ class EngineState {
   [[nodiscard]] ShardedOptimizer::Norm agree_on_norm();
   void refuse(StepReport& report, std::int64_t parameter);
   void notice_unused_units();
+  void notice_short_unit();
   void end_step();
   void begin_step();
   void start_over();
@@ -150,6 +151,7 @@ class EngineState {
     });
   }
   void leave_model(const char* call, const char* text);
+  void require_kept_gradients() const;
   void fail_group(const std::string& text) noexcept;
 
   // Export.
@@ -173,6 +175,7 @@ class EngineState {
   const BatchPlan batch_;
   const ZeroOptions options_;
   Schedule schedule_;
+  std::shared_ptr<const std::vector<std::string>> unit_names_;
   const std::vector<Units::Declared> declared_;
   const Layout layout_;
   const MemoryPlan plan_;
@@ -197,6 +200,7 @@ class EngineState {
   bool is_in_model_ =
       false;  // in a call of the model's forward or backward, which reports its own exception
   std::vector<bool> is_noticed_unused_;  // [unit]
+  std::vector<bool> is_noticed_short_;   // [unit]
 
   std::optional<Loss> last_loss_;  // of forward, until step
   ExactSum step_loss_;

@@ -129,17 +129,18 @@ std::int64_t missing_bytes(const MemoryPlan& plan, const MemoryTable& held) {
   return std::max<std::int64_t>(0, plan.total() - free);
 }
 
-void throw_no_room(const MemoryPlan& plan, const MemoryTable& held) {
+void throw_no_room(const MemoryPlan& plan, const MemoryTable& held, int stage) {
   MemoryTable table = held;
   for (const Purpose purpose : kPlanned)
     table = table.with_refused(Tier::kDevice, purpose, plan.of(purpose));
   throw OutOfMemory(
       fmt::format("the plan needs {} on this rank's device, and {} of the limit of {} "
-                  "are free: use a higher zero_optimization.stage, more ranks, or "
-                  "raise the limit",
+                  "are free: {}, use more ranks, or raise the limit",
                   mib(plan.total()),
                   mib(plan.total() - missing_bytes(plan, held)),
-                  mib(held.limits.device.value_or(0))),
+                  mib(held.limits.device.value_or(0)),
+                  stage < 3 ? "use a higher zero_optimization.stage"
+                            : "lower zero_optimization.stage3_max_live_parameters"),
       table);
 }
 
@@ -171,7 +172,7 @@ std::string start_screen(const Config& config,
   }
   text += describe(config);
   if (!text.ends_with('\n')) text += '\n';
-  text += "planned memory of this rank:\n";
+  text += "planned memory of this rank, without the model's activations:\n";
   for (const Purpose purpose : kPlanned) {
     if (plan.of(purpose) > 0)
       text += fmt::format("  {:<12}{:>16}\n", name_of(purpose), mib(plan.of(purpose)));

@@ -23,7 +23,7 @@ namespace sifr::detail {
 /// By how many bytes the plan exceeds what the device limit leaves; 0: it fits.
 [[nodiscard]] std::int64_t missing_bytes(const MemoryPlan& plan, const MemoryTable& held);
 /// Throws OutOfMemory with held and planned bytes as its table.
-[[noreturn]] void throw_no_room(const MemoryPlan& plan, const MemoryTable& held);
+[[noreturn]] void throw_no_room(const MemoryPlan& plan, const MemoryTable& held, int stage);
 /// One screen: effective config, batch sizes, the plan by purpose and its sum, the group.
 [[nodiscard]] std::string start_screen(const Config& config,
                                        const BatchPlan& batch,

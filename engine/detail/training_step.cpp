@@ -11,12 +11,25 @@ namespace sifr::detail {
 Loss EngineState::forward(Engine& engine, const Batch& batch) {
   return in_model("forward", [&] {
     last_loss_ = model_->forward(engine, batch);
+    require_kept_gradients();
     return *last_loss_;
   });
 }
 
 void EngineState::backward(Engine& engine) {
-  in_model("backward", [&] { model_->backward(engine, 1.0F); });
+  in_model("backward", [&] {
+    model_->backward(engine, 1.0F);
+    require_kept_gradients();
+  });
+}
+
+// A model that gave gradients up and returned all the same.
+void EngineState::require_kept_gradients() const {
+  SIFR_REQUIRE(
+      UsageError,
+      !is_abandoned_,
+      "gradients were given up: abandon() was called, or an exception left their scope and "
+      "was caught");
 }
 
 bool EngineState::is_boundary() const noexcept {
@@ -75,6 +88,7 @@ void EngineState::meet(const StepOptions& options, bool is_boundary_step) {
                own.weight);
   SIFR_REQUIRE(UsageError, std::isfinite(own.lr), "step(): lr is {}", own.lr);
   training_.end_micro_batch();
+  notice_short_unit();
   try {
     for (const RollCallEntry& entry : roll_call_.meet("step()", own, training_.order())) {
       step_weight_.add(entry.weight);
@@ -117,6 +131,22 @@ void EngineState::notice_unused_units() {
         layout_.unit(u).name,
         steps_ + 1);
   }
+}
+
+// Each rank for itself: others may have taken them all.
+void EngineState::notice_short_unit() {
+  const int u = training_.short_unit();
+  if (u < 0 || is_noticed_short_[static_cast<std::size_t>(u)]) return;
+  is_noticed_short_[static_cast<std::size_t>(u)] = true;
+  log(context_.log(),
+      context_.rank(),
+      "engine",
+      Level::kWarning,
+      "unit '{}' declares {} gradients leases, and fewer were taken in step {}: what is there is "
+      "taken as its whole gradient",
+      layout_.unit(u).name,
+      layout_.unit(u).gradient_leases,
+      steps_ + 1);
 }
 
 void EngineState::end_step() {

@@ -67,8 +67,13 @@ void EngineState::refuse(StepReport& report, std::int64_t parameter) {
   report.outcome = Outcome::kSkipped;
   report.skipped = ++skipped_;
   end_step();
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "step {}: the gradient of '{}' is not finite", report.step, parameter_name(parameter));
+  if (config_.sifr.debug) {
+    text +=
+        " (debug mode is on: what is read outside its lease is NaN; look for a pointer that is "
+        "kept)";
+  }
   if (!skips_non_finite()) {
     throw NumericsError(
         text +

@@ -25,7 +25,8 @@ TEST_CASE("a pointer from an ended weights lease reads NaN", "[engine]") {
   const auto body = [](Engine& engine, SmallModel& model) {
     for (int step = 0; step < 3; ++step) {
       const float* a = engine.weights(model.unit("a")).data<float>(0);
-      const Weights b = engine.weights(model.unit("b"));  // a's end takes effect
+      SIFR_CHECK_RANK(std::isnan(stale(a, 299)));
+      const Weights b = engine.weights(model.unit("b"));
       for (const std::int64_t index : {0, 150, 299})
         SIFR_CHECK_RANK(std::isnan(stale(a, index)));
       SIFR_CHECK_RANK(std::isfinite(b.data<float>(0)[299]));
@@ -38,6 +39,16 @@ TEST_CASE("a pointer from an ended weights lease reads NaN", "[engine]") {
   };
   for (const std::string& error : errors_of_ranks(2, any_config(), body))
     CHECK(error == "");
+}
+
+TEST_CASE("in debug mode a gradient that is not finite points at kept pointers", "[engine]") {
+  auto contexts = quiet_contexts(1);
+  SmallModel model;
+  auto engine =
+      Engine::initialize(model, make_config(any_config()), {.context = &contexts.front()});
+  const float* const kept = engine.weights(model.unit("a")).data<float>(0);
+  model.add(engine, "b", stale(kept, 0));
+  CHECK_THAT(error_of([&] { engine.step(); }), Catch::Contains("look for a pointer that is kept"));
 }
 
 TEST_CASE("in debug mode weights are those of the last update", "[engine]") {

@@ -157,6 +157,32 @@ TEST_CASE("in a group of one an exception costs the step's gradients and no more
   CHECK(train_alone(where) == train_alone(Throws::kNowhere));
 }
 
+TEST_CASE("a backward that gives gradients up and returns fails all the same", "[engine]") {
+  struct Careless final : SmallModel {
+    void backward(Engine& engine, float) override {
+      Gradients gradients = engine.gradients(unit("b"));
+      if (engine.rank() == 0) gradients.abandon();
+    }
+  };
+  const SmallConfig config{.stage = GENERATE(0, 1, 2, 3)};
+  const int ranks = GENERATE(1, 2);
+  auto contexts = quiet_contexts(ranks);
+  const auto one = [&](int rank) {
+    Context context = std::move(contexts[static_cast<std::size_t>(rank)]);
+    Careless model;
+    auto engine = Engine::initialize(model, make_config(config), {.context = &context});
+    engine.backward();
+    engine.step();
+  };
+  const auto errors = collect_rank_errors(ranks, one);
+  REQUIRE(errors.size() == static_cast<std::size_t>(ranks));
+  for (const RankError& error : errors) {
+    CHECK_THAT(describe(error.error),
+               Contains(error.rank == 0 ? "UsageError: gradients were given up"
+                                        : "exception in backward: gradients were given up"));
+  }
+}
+
 TEST_CASE("gradients cannot be dropped under an open lease", "[engine]") {
   auto contexts = quiet_contexts(1);
   SmallModel model;

@@ -157,6 +157,17 @@ TEST_CASE("asking for another dtype or parameter names what there is", "[engine]
   CHECK(small.engine.step().outcome == Outcome::kUpdated);
 }
 
+TEST_CASE("a unit of an engine that has ended is refused by a later one", "[engine]") {
+  Unit stale;
+  {
+    const Small small({.stage = any_stage()}, {{"a"}, {"old"}});
+    stale = small.model.unit("old");
+  }
+  Small small({.stage = any_stage()}, {{"a"}, {"b"}});
+  CHECK_THAT(error_of([&] { static_cast<void>(small.engine.weights(stale)); }),
+             StartsWith("UsageError: weights(): unit 'old' was declared for another engine"));
+}
+
 TEST_CASE("a unit of another engine, or of none, is refused", "[engine]") {
   Small small({.stage = any_stage()});
   Small other({}, {{"other"}});
@@ -234,7 +245,8 @@ TEST_CASE("calls that a model or a micro-batch does not allow say why", "[engine
         "UsageError: step(): the model has no trainable parameter");
   CHECK_THAT(error_of([&] { frozen.engine.forward(3); }), Contains("override it"));
   CHECK_THAT(error_of([&] { frozen.engine.backward(); }), Contains("override it"));
-  CHECK_THAT(error_of([] { static_cast<void>(Batch(3).as<float>()); }), Contains("another type"));
+  CHECK_THAT(error_of([] { static_cast<void>(Batch(3).as<float>()); }),
+             Contains("the batch is of type int, and was asked for as float"));
 }
 
 TEST_CASE("a unit that no rank uses in a step is told once, by name", "[engine][PAR11]") {
@@ -255,6 +267,27 @@ TEST_CASE("a unit that no rank uses in a step is told once, by name", "[engine][
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings.front(), Contains("unit 'b' in step 1"));
   CHECK(masters(engine, "b.weight")[3] == SmallModel::initial_value(3));
+}
+
+TEST_CASE("a unit with fewer gradients leases than declared is told once, by name", "[engine]") {
+  std::vector<std::string> warnings;
+  const auto log = [&](Level level, std::string_view text) {
+    if (level == Level::kWarning) warnings.emplace_back(text);
+  };
+  auto contexts = Context::threads(1, {.log = log});
+  SmallModel model({{"tied", 300, 2}, {"b"}});
+  auto engine = Engine::initialize(
+      model, make_config({.stage = any_stage()}), {.context = &contexts.front()});
+  warnings.clear();
+  for (int step = 0; step < 3; ++step) {
+    if (step == 0) model.add(engine, "tied", 1);  // then one of the two is forgotten
+    model.add(engine, "b", 1);
+    model.add(engine, "tied", 1);
+    engine.step();
+  }
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings.front(),
+             Contains("'tied' declares 2 gradients leases, and fewer were taken in step 2"));
 }
 
 }  // namespace

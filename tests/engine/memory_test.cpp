@@ -130,6 +130,21 @@ TEST_CASE("a limit that the plan exceeds is an OutOfMemory at start, and costs n
   });
 }
 
+TEST_CASE("a second engine that finds no memory leaves the first one usable", "[engine]") {
+  auto contexts = quiet_contexts(1);
+  SmallModel model;
+  auto engine =
+      Engine::initialize(model, make_config({.stage = 3}), {.context = &contexts.front()});
+  SmallModel huge({{"huge", std::int64_t{1} << 50}});
+  CHECK_THAT(error_of([&] {
+               static_cast<void>(Engine::initialize(
+                   huge, make_config({.stage = 3}), {.context = &contexts.front()}));
+             }),
+             Catch::StartsWith("OutOfMemory: "));
+  model.run(engine, 1);
+  CHECK(engine.step().outcome == Outcome::kUpdated);
+}
+
 TEST_CASE("room that is missing on one rank stops all, and the others hear which",
           "[engine][MEM09]") {
   auto contexts = quiet_contexts(3, {.device = 1 << 20});
