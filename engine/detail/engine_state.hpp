@@ -197,6 +197,7 @@ class EngineState {
   Buffer everything_;     // stage 3, kWhole: all wholes
   std::exception_ptr failure_;
   bool is_abandoned_ = false;  // gradients were given up
+  bool is_exporting_ = false;  // a sink may be running
   bool is_in_model_ =
       false;  // in a call of the model's forward or backward, which reports its own exception
   std::vector<bool> is_noticed_unused_;  // [unit]

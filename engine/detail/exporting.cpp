@@ -49,6 +49,9 @@ void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
     SIFR_REQUIRE(
         UsageError, context_.rank() != root || sink, "export_weights(): the root needs a sink");
     const Buffer staging = device_.allocate(staging_bytes(), Purpose::kStaging);
+    is_exporting_ = true;
+    const auto ended = [this](void*) { is_exporting_ = false; };
+    const std::unique_ptr<EngineState, decltype(ended)> scope(this, ended);
     std::exception_ptr thrown;
     for (int u = 0; u < layout_.unit_count(); ++u) {
       for (const ParameterLayout& parameter : layout_.unit(u).parameters) {

@@ -44,6 +44,10 @@ void EngineState::require_ready_for(const char* call) {
   finish_evaluation();
   SIFR_REQUIRE(
       UsageError, !is_evaluating(), "{}: an evaluation is under way: end its scope first", call);
+  SIFR_REQUIRE(UsageError,
+               !is_exporting_,
+               "{}: export_weights() is calling its sink: wait for its end",
+               call);
   const int open = training_.open_unit();
   SIFR_REQUIRE(UsageError,
                open < 0,
@@ -86,7 +90,10 @@ void EngineState::meet(const StepOptions& options, bool is_boundary_step) {
                std::isfinite(own.weight) && own.weight >= 0,
                "step(): weight is {}, and must be 0 or more",
                own.weight);
-  SIFR_REQUIRE(UsageError, std::isfinite(own.lr), "step(): lr is {}", own.lr);
+  SIFR_REQUIRE(UsageError,
+               own.lr >= 0 && std::isfinite(static_cast<float>(own.lr)),
+               "step(): lr is {}, and must be 0 or more and finite in fp32",
+               own.lr);
   training_.end_micro_batch();
   notice_short_unit();
   try {

@@ -18,11 +18,12 @@ void EngineState::reach_boundary(StepReport& report) {
   const ShardedOptimizer::Norm norm = agree_on_norm();
   notice_unused_units();
   const double weight = report.weight;
-  if (weight == 0) {
+  if (!std::isfinite(static_cast<float>(1 / weight))) {
     end_step();
     throw UsageError(
-        "step(): the weights of all ranks and micro-batches of this step add up to 0: nothing can "
-        "be averaged");
+        fmt::format("step(): the weights of all ranks and micro-batches of this step add up to {}: "
+                    "nothing can be averaged",
+                    weight));
   }
   report.step = ++steps_;
   if (norm.non_finite >= 0) return refuse(report, norm.non_finite);

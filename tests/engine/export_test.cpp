@@ -152,6 +152,22 @@ TEST_CASE("a sink that throws fails the call on every rank and nothing more", "[
     CHECK(error == "");
 }
 
+TEST_CASE("a sink cannot step, drop or export", "[engine]") {
+  auto contexts = quiet_contexts(1);
+  SmallModel model;
+  auto engine = Engine::initialize(model, make_config({}), {.context = &contexts.front()});
+  const Sink nothing = [](const WeightPiece&) {};
+  for (const auto& call :
+       std::vector<std::function<void()>>{[&] { engine.step(); },
+                                          [&] { engine.drop_gradients(); },
+                                          [&] { engine.export_weights(nothing); }}) {
+    CHECK_THAT(error_of([&] { engine.export_weights([&](const WeightPiece&) { call(); }); }),
+               Contains("export_weights() is calling its sink"));
+  }
+  model.run(engine, 1);
+  CHECK(engine.step().outcome == Outcome::kUpdated);
+}
+
 TEST_CASE("equal weights have one hash at every stage and number of ranks", "[engine]") {
   const bool is_bf16 = GENERATE(false, true);
   std::string first;
