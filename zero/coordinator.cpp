@@ -29,7 +29,10 @@ std::vector<LeaseEvent> first_order(const Layout& layout, bool is_training) {
     }
   }
   for (int u = layout.unit_count() - 1; u >= 0; --u) {
-    if (layout.unit(u).gradient_bytes == 0) continue;
+    if (layout.unit(u).gradient_bytes == 0) {
+      append(order, {LeaseAct::kLease, LeaseAct::kRelease}, u);
+      continue;
+    }
     append(order, {LeaseAct::kLease}, u);
     if (!has_several(u)) append(order, {LeaseAct::kOpen}, u);
     append(order, {LeaseAct::kClose, LeaseAct::kRelease}, u);

@@ -125,6 +125,26 @@ TEST_CASE("a unit that no rank used in a step may be used by one in the next", "
   CHECK(weights(config, false) == weights(config, true));
 }
 
+TEST_CASE("a rank may leave a frozen unit out of its way back from the first step on",
+          "[engine][ST302]") {
+  const auto weights = [](const SmallConfig& config, bool leaves_out) {
+    const auto body = [leaves_out](Engine& engine, SmallModel& model) {
+      for (int step = 0; step < 3; ++step) {
+        model.read(engine);
+        model.add(engine, "head", 1);
+        if (!leaves_out || engine.rank() == 0) static_cast<void>(engine.weights(model.unit("ice")));
+        model.add(engine, "trunk", 1);
+        engine.step();
+      }
+      return engine.weights_hash();
+    };
+    return on_ranks(
+        kRanks, config, body, SmallModel({{"trunk"}, {"ice", 300, 1, false}, {"head"}}));
+  };
+  const SmallConfig config = any_config();
+  CHECK(weights(config, true) == weights(config, false));
+}
+
 // As a trainer with experts does, where each rank's data choose its own.
 TEST_CASE("ranks that take different branches train both, as if each had zeros in the other",
           "[engine][ST302]") {
