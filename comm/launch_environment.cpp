@@ -66,6 +66,12 @@ class Reader {
 void check_fits(const char* rank_name, int rank, const char* size_name, int size) {
   SIFR_REQUIRE(UsageError, size >= 1, "{} is {}, must be at least 1", size_name, size);
   SIFR_REQUIRE(UsageError,
+               size <= LaunchEnvironment::kMostRanks,
+               "{} is {}: a job has at most {} ranks",
+               size_name,
+               size,
+               LaunchEnvironment::kMostRanks);
+  SIFR_REQUIRE(UsageError,
                rank >= 0 && rank < size,
                "{} is {}, but {} is {}: ranks go from 0 to {}",
                rank_name,

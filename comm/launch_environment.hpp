@@ -13,6 +13,8 @@ namespace sifr {
 struct SIFR_API LaunchEnvironment {
   using Lookup = std::function<std::optional<std::string>(const char* name)>;
 
+  static constexpr int kMostRanks = 250;  // of a job
+
   int rank = 0;
   int size = 1;
   int local_rank = 0;  // among the ranks of this host
@@ -25,8 +27,8 @@ struct SIFR_API LaunchEnvironment {
 
   /// Understands `sifr run` (SIFR_RANK …), torchrun (RANK, WORLD_SIZE, LOCAL_RANK, …), Open MPI
   /// (OMPI_COMM_WORLD_RANK …) and Slurm's srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS …), in this
-  /// order. Throws UsageError naming the variable that is missing, no number or does not fit the
-  /// others.
+  /// order. Throws UsageError naming the variable that is missing, no number, more than kMostRanks
+  /// or does not fit the others.
   [[nodiscard]] static LaunchEnvironment from_environment();
   /// The same from any other table of variables.
   [[nodiscard]] static LaunchEnvironment from(const Lookup& variables);

@@ -87,6 +87,9 @@ ControlBlock share_control_block(const HostLinks& links, int rank, const GroupOp
   return ControlBlock::attach(segment->data(), links.size(), segment);
 }
 
+// A rank hands its open files to all others in one message.
+static_assert(LaunchEnvironment::kMostRanks <= kMostDescriptors);
+
 GroupOptions bounded(const GroupOptions& options) {
   GroupOptions result = options;
   result.timeout = std::min(options.timeout, kLongestTimeout);
@@ -116,9 +119,9 @@ std::unique_ptr<Communicator> join_process_group(
                rank,
                size);
   SIFR_REQUIRE(UsageError,
-               static_cast<std::size_t>(size) <= detail::kMostDescriptors,
+               size <= LaunchEnvironment::kMostRanks,
                "a group of processes has at most {} ranks, not {}",
-               detail::kMostDescriptors,
+               LaunchEnvironment::kMostRanks,
                size);
   if (size == 1) return std::move(make_thread_group({&device}, options).front());
   try {

@@ -1,5 +1,6 @@
 #include "engine/program/run_command.hpp"
 
+#include "comm/launch_environment.hpp"
 #include "engine/program/job.hpp"
 
 #include <CLI/CLI.hpp>
@@ -14,7 +15,7 @@ void add_run_command(CLI::App& app, int& code) {
       app.add_subcommand("run", "Starts a program as the ranks of one job on this host.");
   run->add_option("--ranks,-n", options->ranks, "How many processes to start")
       ->required()
-      ->check(CLI::Range(1, 250));
+      ->check(CLI::Range(1, LaunchEnvironment::kMostRanks));
   run->add_flag("--bind-cores", options->bind_cores, "Give each rank its own share of the cores");
   run->add_option(
       "--port", options->port, "Loopback port where the ranks meet (default: a free one)");

@@ -97,6 +97,10 @@ TEST_CASE("variables that do not fit are refused by name", "[comm]") {
              Contains("RANK is \"zero\", which is no number"));
   CHECK_THAT(error_of({{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
              Contains("WORLD_SIZE is 0, must be at least 1"));
+  CHECK_THAT(error_of({{"RANK", "0"}, {"WORLD_SIZE", "1000000000"}}),
+             Contains("WORLD_SIZE is 1000000000: a job has at most 250 ranks"));
+  CHECK_THAT(error_of({{"SIFR_RANK", "0"}, {"SIFR_WORLD_SIZE", "251"}}),
+             Contains("SIFR_WORLD_SIZE is 251: a job has at most 250 ranks"));
   CHECK_THAT(error_of({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "3"}}),
              Contains("LOCAL_WORLD_SIZE is 3, more than WORLD_SIZE, which is 2"));
   CHECK_THAT(error_of({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), Contains("MASTER_ADDR is not set"));
