@@ -34,6 +34,7 @@ HuggingFaceWriter::HuggingFaceWriter(const SaveOptions& options, std::vector<Dec
   split(std::move(tensors), options.shard_bytes);
   folder_.require_space(bytes_);
   write_config(options, dtype);
+  folder_.require_no_loss();
   if (shards_.size() > 1) write_index();
 }
 

@@ -1,4 +1,5 @@
 // Trains a Llama on sifr; --help tells the command line, the README an example.
+#include "examples/llama/outputs.hpp"
 #include "examples/llama/oversubscription.hpp"
 #include "examples/llama/ranks.hpp"
 #include "examples/llama/trainer.hpp"
@@ -15,6 +16,7 @@ constexpr int kExitUsage = 2;
 constexpr int kExitInterrupted = 130;
 
 int run(const llama::Options& options) {
+  llama::require_separate_outputs(options);
   llama::SignalWatch signals;
   const llama::Inputs inputs(options);
   std::atomic<bool> is_interrupted = false;

@@ -33,6 +33,22 @@ constexpr std::array<std::string_view, 10> kTokenizerFiles = {"tokenizer.json",
                                                               "chat_template.json",
                                                               "generation_config.json"};
 
+bool is_shard(std::string_view name) {
+  constexpr std::string_view kPattern = "model-00000-of-00000.safetensors";
+  if (name.size() != kPattern.size()) return false;
+  return std::equal(name.begin(), name.end(), kPattern.begin(), [](char letter, char expected) {
+    return expected == '0' ? letter >= '0' && letter <= '9' : letter == expected;
+  });
+}
+
+[[noreturn]] void refuse_loss(const fs::path& folder, const std::string& name) {
+  throw sifr::IoError(
+      folder,
+      fmt::format("holds '{}', which is no part of a saved model and would be lost; "
+                  "choose another folder or move it away",
+                  name));
+}
+
 void require_model_folder(const fs::path& folder) {
   const auto status = fs::symlink_status(folder);
   if (!fs::exists(status)) return;
@@ -40,14 +56,27 @@ void require_model_folder(const fs::path& folder) {
     throw sifr::IoError(folder, "exists and is not a folder; choose another name");
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file() || !is_model_file(name)) {
-      throw sifr::IoError(
-          folder,
-          fmt::format("holds '{}', which is no part of a saved model and would be lost; "
-                      "choose another folder or move it away",
-                      name));
-    }
+    if (!entry.is_regular_file() || !is_model_file(name)) refuse_loss(folder, name);
   }
+  const bool has_weights = fs::exists(folder / "model.safetensors") ||
+                           fs::exists(folder / "model.safetensors.index.json");
+  if (!fs::is_empty(folder) && !(has_weights && fs::exists(folder / "config.json")))
+    throw sifr::IoError(folder,
+                        "holds files, but no whole saved model, and they would be lost; choose "
+                        "another folder or move them away");
+}
+
+/// A folder beside `folder` that nobody has, hidden.
+fs::path create_beside(const fs::path& folder) {
+  constexpr int kAttempts = 100;
+  fs::create_directories(folder.parent_path());
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    fs::path path =
+        folder.parent_path() /
+        fmt::format(".{}.partial-{}-{}", folder.filename().string(), ::getpid(), attempt);
+    if (fs::create_directory(path)) return path;
+  }
+  throw sifr::IoError(folder, "cannot be created", EEXIST);
 }
 
 void make_durable(const fs::path& path) {
@@ -72,24 +101,21 @@ bool is_tokenizer_file(std::string_view name) {
 }
 
 bool is_model_file(std::string_view name) {
-  // Those of an interrupted save end in .partial-….
-  const bool is_weights =
-      name.starts_with("model") &&
-      (name.ends_with(".safetensors") || name.find(".safetensors.partial-") != name.npos);
-  return is_weights || name == "config.json" || name == "model.safetensors.index.json" ||
-         is_tokenizer_file(name);
+  return name == "config.json" || name == "model.safetensors" || is_shard(name) ||
+         name == "model.safetensors.index.json" || is_tokenizer_file(name);
 }
 
-NewFolder::NewFolder(const fs::path& folder) : folder_(fs::absolute(folder).lexically_normal()) {
-  if (!folder_.has_filename()) folder_ = folder_.parent_path();  // written with a slash at its end
-  if (!folder_.has_filename()) throw sifr::IoError(folder, "is not a name for a model folder");
+fs::path model_folder(const fs::path& path) {
+  fs::path folder = fs::absolute(path).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // written with a slash at its end
+  if (!folder.has_filename()) throw sifr::IoError(path, "is not a name for a model folder");
+  return folder;
+}
+
+NewFolder::NewFolder(const fs::path& folder) : folder_(model_folder(folder)) {
   try {
     require_model_folder(folder_);
-    const fs::path partial = folder_.string() + ".partial";
-    require_model_folder(partial);
-    fs::remove_all(partial);
-    fs::create_directories(partial);
-    temporary_ = partial;
+    temporary_ = create_beside(folder_);
   } catch (const fs::filesystem_error& error) {
     throw sifr::IoError(folder, "cannot be made a model folder", error.code().value());
   }
@@ -109,6 +135,14 @@ void NewFolder::require_space(std::int64_t bytes) const {
                                   sifr::mib(bytes),
                                   sifr::mib(static_cast<std::int64_t>(space.available))),
                       ENOSPC);
+}
+
+void NewFolder::require_no_loss() const {
+  if (!fs::exists(folder_)) return;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    if (is_tokenizer_file(name) && !fs::exists(temporary_ / name)) refuse_loss(folder_, name);
+  }
 }
 
 void NewFolder::write_text(std::string_view name, std::string_view text) const {
@@ -140,7 +174,7 @@ void NewFolder::commit() {
     throw sifr::IoError(folder_, "cannot be given its name", errno);
   }
   make_durable(folder_.parent_path());
-  std::error_code ignored;  // remains go with the next save
+  std::error_code ignored;
   if (is_replacing) fs::remove_all(temporary_, ignored);
   temporary_.clear();
 }

@@ -9,12 +9,12 @@ namespace llama {
 /// it, and commit() puts that in its place. Until then, whatever goes wrong, an older save under
 /// this name is untouched. Throws sifr::IoError.
 ///
-///   NAME.partial --files…--> commit: fsync, exchanged with NAME, the older one removed
-///                     └───── destructor without commit: removed
+///   .NAME.partial-PID-N --files…--> commit: fsync, exchanged with NAME, the older one removed
+///                            └───── destructor without commit: removed
 class NewFolder {
  public:
-  /// An existing `folder` must be empty or hold a model's files only, since all that it holds goes
-  /// away; remains of an interrupted save are removed.
+  /// An existing `folder` must be empty or hold a whole saved model and nothing else, since all
+  /// that it holds goes away.
   explicit NewFolder(const std::filesystem::path& folder);
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
@@ -24,6 +24,8 @@ class NewFolder {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return temporary_; }
   /// Throws unless that many bytes are free.
   void require_space(std::int64_t bytes) const;
+  /// Throws where the folder holds tokenizer files that were not written or copied anew.
+  void require_no_loss() const;
   void write_text(std::string_view name, std::string_view text) const;
   void copy(const std::filesystem::path& from) const;
   void commit();
@@ -38,7 +40,10 @@ class NewFolder {
 /// changed.
 void replace_by_renames(const std::filesystem::path& folder, const std::filesystem::path& older);
 
-/// Whether a file of this name belongs to a saved model: config, weights, their index, tokenizer.
+/// The absolute name of a model folder. Throws sifr::IoError for what can be none, such as "/".
+[[nodiscard]] std::filesystem::path model_folder(const std::filesystem::path& path);
+
+/// Whether a save writes a file of this name: config, weights, their index, tokenizer.
 [[nodiscard]] bool is_model_file(std::string_view name);
 /// Whether it is one that is copied along from the source of the weights.
 [[nodiscard]] bool is_tokenizer_file(std::string_view name);

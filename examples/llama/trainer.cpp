@@ -49,6 +49,9 @@ Trainer::Trainer(sifr::Context& context,
       tokens_(engine_.allocate(token_count(engine_.batch().micro, options.sequence_length) *
                                static_cast<std::int64_t>(sizeof(std::int32_t)))),
       progress_(options.steps) {
+  on_root(context, "--save", [&] {
+    if (!options_.save.empty()) save_lock_.emplace(options_.save);
+  });
   on_root(context, "--metrics", [&] {
     if (!options_.metrics.empty()) metrics_.emplace(options_.metrics);
   });

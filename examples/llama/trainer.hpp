@@ -5,6 +5,7 @@
 #include "examples/llama/llama_model.hpp"
 #include "examples/llama/metrics.hpp"
 #include "examples/llama/progress.hpp"
+#include "examples/llama/save_lock.hpp"
 #include "examples/llama/signal_watch.hpp"
 
 #include <cstdint>
@@ -55,6 +56,7 @@ class Trainer {
   Llama model_;
   sifr::Engine engine_;
   sifr::Buffer tokens_;
+  std::optional<SaveLock> save_lock_;   // on rank 0
   std::optional<MetricsFile> metrics_;  // on rank 0
   Progress progress_;
 };

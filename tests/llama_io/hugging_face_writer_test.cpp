@@ -93,10 +93,12 @@ TEST_CASE("a save replaces an older one only when it is complete",
   }
   check_readable(folder / "m", tiny_shape(false));
   std::filesystem::create_directories(folder / "m.partial");
-  write_file(folder / "m.partial/model.safetensors.partial-123-0", "remains of a killed run");
+  write_file(folder / "m.partial/model.safetensors", "of another's save");
   save({.folder = folder / "m", .shape = tiny_shape(true), .shard_bytes = 300});
   check_readable(folder / "m", tiny_shape(true));
   CHECK_FALSE(std::filesystem::exists(folder / "m/model.safetensors"));
+  CHECK(read_file(folder / "m.partial/model.safetensors") == "of another's save");
+  CHECK(folder.count() == 2);
 }
 
 TEST_CASE("a save into its own source works", "[llama][hugging_face]") {
@@ -119,6 +121,26 @@ TEST_CASE("a folder that is no model is never replaced", "[llama][hugging_face]"
   CHECK_THROWS_WITH(NewFolder(folder / "file"), Contains("is not a folder"));
   CHECK_THROWS_WITH(NewFolder(folder / "file/below"), Contains("cannot be made"));
   CHECK(read_file(folder / "m/thesis.tex") == "years of work");
+}
+
+TEST_CASE("files that no save wrote are never lost", "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  for (const char* name :
+       {"tokenizer.json", "model-backup.safetensors", "model-1.safetensors.bak"}) {
+    save({.folder = folder / "m", .shape = tiny_shape(false)});
+    write_file(folder / "m" / name, "mine");
+    CHECK_THROWS_WITH(save({.folder = folder / "m", .shape = tiny_shape(true)}),
+                      Contains("holds '" + std::string(name) + "'") && Contains("would be lost"));
+    CHECK(read_file(folder / "m" / name) == "mine");
+    std::filesystem::remove(folder / "m" / name);
+  }
+  for (const char* name : {"config.json", "model.safetensors", "vocab.json"}) {
+    const auto alone = folder / (std::string("only-") + name);
+    std::filesystem::create_directories(alone);
+    write_file(alone / name, "mine");
+    CHECK_THROWS_WITH(NewFolder(alone), Contains("no whole saved model"));
+    CHECK(read_file(alone / name) == "mine");
+  }
 }
 
 TEST_CASE("too little space is told before a byte is written", "[llama][hugging_face][CKP14]") {

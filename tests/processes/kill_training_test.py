@@ -68,7 +68,7 @@ class Training:
 
     def phase(self):
         text = self.text()
-        if os.path.exists(os.path.join(self.folder, "out.partial")):
+        if any(name.startswith(".out.partial-") for name in os.listdir(self.folder)):
             return "in a save"
         if "ZeRO stage" not in text:
             return "before the group was made"

@@ -6,7 +6,7 @@ import struct
 import subprocess
 import time
 
-from program import SHAPE, ProgramTest, config, main
+from program import SHAPE, TEXT, ProgramTest, config, main
 
 
 class Errors(ProgramTest):
@@ -74,6 +74,14 @@ class Errors(ProgramTest):
         self.assertIn("cannot be created", line)
         line = self.failure(config(), "--metrics", "/dev/full", ranks=3)
         self.assertIn("/dev/full: cannot be written", line)
+
+    def test_results_do_not_overwrite_what_is_read(self):
+        for option in ("--metrics", "--logits"):
+            line = self.failure(config(), option, self.path("text.txt"), expected=2)
+            self.assertIn(f"{option} would overwrite", line)
+            self.assertIn("the file of --data", line)
+        with open(self.path("text.txt"), "rb") as file:
+            self.assertEqual(file.read(), TEXT.encode())
 
     def test_what_the_machine_cannot_hold_is_refused_before_training(self):
         wanted = ("--generate", "In", "--generate-count", str(2**31 - 1))

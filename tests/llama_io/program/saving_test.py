@@ -123,6 +123,24 @@ class Saving(ProgramTest):
         done = self.run_program(config(), "--save", self.path("out"), ranks=2, expected=1)
         self.assertIn("holds 'thesis.tex'", done.stderr)
 
+    def test_a_folder_that_holds_the_run_is_not_replaced(self):
+        os.mkdir(self.path("run"))
+        self.write("run/vocab.json", b"In the beginning " * 40)
+        done = self.run_program(config(), "--save", self.path("run"), data="run/vocab.json", expected=2)
+        self.assertIn("the file of --data", done.stderr)
+        self.assertEqual(os.listdir(self.path("run")), ["vocab.json"])
+
+    def test_two_runs_do_not_save_into_one_folder(self):
+        wanted = (config(), "--save", self.path("out"), "--metrics", self.path("m"))
+        with subprocess.Popen(self.arguments(*wanted, steps=10**6), stdout=subprocess.PIPE) as first:
+            first.stdout.readline()  # a step is done
+            done = self.run_program(config(), "--save", self.path("out"), ranks=2, expected=1)
+            self.assertIn("another run saves into it", done.stderr)
+            first.terminate()
+            first.communicate(timeout=60)
+        self.run_program(config(), "--save", self.path("out"), steps=1)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [])
+
     def test_logits_are_those_of_the_first_sample(self):
         self.run_program(config(), "--logits", self.path("logits"), steps=0, ranks=2)
         dtype, shape, content = read_safetensors(self.path("logits"))["logits"]
