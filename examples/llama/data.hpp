@@ -1,16 +1,18 @@
 #pragma once
 
-#include "examples/llama/mapped_file.hpp"
+#include "engine/detail/file.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 
 namespace llama {
 
 /// The tokens of a file: a text, whose bytes are the tokens, or a .bin in llm.c's format (256 int32
-/// of header, then uint16 or uint32 tokens). Mapped, checked completely at opening, and then
-/// readable from several threads.
+/// of header, then uint16 or uint32 tokens). Checked completely at opening, and then readable from
+/// several threads.
 class TokenFile {
  public:
   /// Throws sifr::IoError that says what to change: an empty file, another version, a wrong size, a
@@ -20,18 +22,21 @@ class TokenFile {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }
-  /// Tokens [first, first + tokens.size()), which the file has.
+  /// Tokens [first, first + tokens.size()), which the file had at opening. Throws sifr::IoError
+  /// where somebody has cut it short or written other tokens since.
   void read(std::int64_t first, std::span<std::int32_t> tokens) const;
 
  private:
   void read_header();
   void check_size(std::int64_t count, std::int64_t token_bytes) const;
   void check_text(std::int64_t vocab) const;
-  void check_tokens(std::int64_t vocab) const;
+  void check_tokens(std::int64_t first, std::span<const std::int32_t> tokens) const;
+  void read_bytes(std::int64_t from, std::span<std::byte> bytes) const;
 
   std::filesystem::path path_;
-  MappedFile file_;
-  std::span<const std::byte> data_;  // without header
+  sifr::detail::FileDescriptor file_;
+  std::int64_t vocab_ = std::numeric_limits<std::int64_t>::max();  // until the format is known
+  std::int64_t header_bytes_ = 0;                                  // none in a text
   std::int64_t token_bytes_ = 1;
   std::int64_t count_ = 0;
 };

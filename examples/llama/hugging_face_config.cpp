@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kDeepestNesting = 64;
+
 /// Reads keys and collects everything that is wrong.
 class Reader {
  public:
@@ -171,8 +173,13 @@ HuggingFaceConfig parse_hugging_face_config(std::string_view json,
                                             const std::filesystem::path& path) {
   HuggingFaceConfig config{.shape = {}, .json = std::string(json), .notices = {}};
   Json parsed;
+  // What writes or compares the values calls itself for each level.
+  const auto bound = [&path](int depth, Json::parse_event_t, const Json&) {
+    if (depth <= kDeepestNesting) return true;
+    throw sifr::IoError(path, fmt::format("nests deeper than {} levels", kDeepestNesting));
+  };
   try {
-    parsed = Json::parse(json);
+    parsed = Json::parse(json, bound);
   } catch (const Json::exception& error) {
     throw sifr::IoError(path, fmt::format("is not JSON: {}", error.what()));
   }

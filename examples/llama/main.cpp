@@ -8,12 +8,22 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
 #include <string>
+#include <unistd.h>
 
 namespace {
 
 constexpr int kExitUsage = 2;
 constexpr int kExitInterrupted = 130;
+
+// A file of ours in the place of a closed standard stream would take what is printed there.
+void fill_closed_streams() {
+  int descriptor = STDIN_FILENO;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO)
+    descriptor = open("/dev/null", O_RDWR);
+  if (descriptor >= 0) close(descriptor);
+}
 
 int run(const llama::Options& options) {
   llama::require_separate_outputs(options);
@@ -32,6 +42,7 @@ int run(const llama::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_closed_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (ulimit -f) is an error that tells its name
   try {
     const llama::ParsedOptions parsed = llama::parse_options(argc, argv);

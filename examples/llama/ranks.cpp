@@ -2,9 +2,13 @@
 
 #include "examples/llama/failure.hpp"
 
+#include <fmt/format.h>
+
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -43,6 +47,54 @@ void run_one(sifr::Context& context,
   }
 }
 
+std::vector<sifr::Context> contexts_of(int threads) {
+  try {
+    return sifr::Context::threads(threads);
+  } catch (const std::system_error& error) {  // their workers are threads too
+    throw std::runtime_error(
+        fmt::format("--threads-as-ranks: {} ranks cannot be started: {}", threads, error.what()));
+  }
+}
+
+/// Joins them at its end, however that comes.
+class Threads {
+ public:
+  explicit Threads(std::size_t count) { threads_.reserve(count); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+  ~Threads() {
+    for (std::thread& thread : threads_)
+      thread.join();
+  }
+  template <class F>
+  void start(const F& body) {
+    threads_.emplace_back(body);
+  }
+
+ private:
+  std::vector<std::thread> threads_;
+};
+
+void run_on_threads(std::vector<sifr::Context>& contexts,
+                    const std::function<void(sifr::Context&)>& body,
+                    FirstFailure& failure) {
+  Threads ranks(contexts.size());
+  for (sifr::Context& context : contexts) {
+    try {
+      ranks.start([&] { run_one(context, body, failure); });
+    } catch (const std::system_error& error) {
+      const std::string text =
+          fmt::format("--threads-as-ranks: rank {} of {} cannot be started: {}",
+                      context.rank(),
+                      contexts.size(),
+                      error.what());
+      failure.note(std::make_exception_ptr(std::runtime_error(text)), false);
+      context.communicator().abort(text);  // those that run wait for it
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 void run_ranks(int threads, const std::function<void(sifr::Context&)>& body) {
@@ -53,13 +105,8 @@ void run_ranks(int threads, const std::function<void(sifr::Context&)>& body) {
     failure.rethrow();
     return;
   }
-  std::vector<sifr::Context> contexts = sifr::Context::threads(threads);
-  std::vector<std::thread> ranks;
-  ranks.reserve(contexts.size());
-  for (sifr::Context& context : contexts)
-    ranks.emplace_back([&] { run_one(context, body, failure); });
-  for (std::thread& rank : ranks)
-    rank.join();
+  std::vector<sifr::Context> contexts = contexts_of(threads);
+  run_on_threads(contexts, body, failure);
   failure.rethrow();
 }
 

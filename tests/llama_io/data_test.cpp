@@ -97,6 +97,20 @@ TEST_CASE("a file that is no data is refused with what to change", "[llama][data
   CHECK_THROWS_WITH(TokenFile(folder / "pipe", 256), Contains("pipe: is not a regular file"));
 }
 
+TEST_CASE("a file that changes after it was opened is an error", "[llama][data]") {
+  const TemporaryFolder folder;
+  const auto path = folder / "x.bin";
+  write_file(path, header(20240520, 1, 9000) + raw(std::vector<std::uint16_t>(9000, 5)));
+  const TokenFile file(path, 6);
+  CHECK(all_of(file) == std::vector<std::int32_t>(9000, 5));
+  std::filesystem::resize_file(path, 1024 + 2 * 8500);
+  std::vector<std::int32_t> tokens(8500);
+  file.read(0, tokens);
+  CHECK_THROWS_WITH(file.read(1, tokens), Contains("x.bin: has no byte 18024 any more"));
+  write_file(path, header(20240520, 1, 1) + raw<std::uint16_t>({7}));
+  CHECK_THROWS_WITH(file.read(0, std::span(tokens).first(1)), Contains("holds token 7 at place 0"));
+}
+
 TEST_CASE("unigram entropy counts single tokens", "[llama][data]") {
   const TemporaryFolder folder;
   write_file(folder / "x.txt", "aabc");

@@ -141,3 +141,17 @@ TEST_CASE("a config.json written back keeps what the source says", "[llama][hugg
   CHECK(Json::parse(format_hugging_face_config(
             parse(json).shape, sifr::DType::kFloat32, json.dump()))["dtype"] == "float32");
 }
+
+TEST_CASE("a config.json that nests without end is refused", "[llama][hugging_face]") {
+  const auto nested = [](int levels) {
+    const auto count = static_cast<std::size_t>(levels);
+    std::string json = base().dump();
+    json.pop_back();
+    return json + R"(, "rope_scaling": )" + std::string(count, '[') + std::string(count, ']') + "}";
+  };
+  for (const int levels : {100, 100'000, 1'000'000})
+    CHECK_THROWS_WITH(parse_hugging_face_config(nested(levels), "config.json"),
+                      Contains("nests deeper than 64 levels"));
+  CHECK_THROWS_WITH(parse_hugging_face_config(nested(40), "config.json"),
+                    Contains("rope_scaling = [[") && Contains("is not an object"));
+}

@@ -1,6 +1,8 @@
 """Mistakes end with one clean message and the right exit code, on any number of ranks."""
+import json
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -82,6 +84,40 @@ class Errors(ProgramTest):
             self.assertIn("the file of --data", line)
         with open(self.path("text.txt"), "rb") as file:
             self.assertEqual(file.read(), TEXT.encode())
+
+    def test_data_that_is_cut_short_while_training_is_named(self):
+        self.write("cut.txt", TEXT.encode() * 10)
+        wanted = self.arguments(config(), data="cut.txt", steps=10**6, ranks=2)
+        with subprocess.Popen(wanted, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()  # a step is done
+            os.truncate(self.path("cut.txt"), 10)
+            _, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, stderr)
+        self.assertRegex(stderr, "cut.txt: has no byte [0-9]+ any more")
+
+    def within(self, mib, command):
+        """The command's end where its address space is that small."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+        return subprocess.run(
+            command, preexec_fn=limit, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def test_ranks_without_threads_to_run_on_are_told(self):
+        if self.within(400, [self.program, "--help"]).returncode != 0:
+            self.skipTest("a sanitizer needs more addresses")
+        command = self.arguments(config(micro=1), ranks=64, steps=0)
+        # Where there is room for some of the threads, they wait for the others.
+        ends = [self.within(mib, command) for mib in range(400, 1600, 100)]
+        self.assertLessEqual({done.returncode for done in ends}, {0, 1})
+        told = [done for done in ends if re.search("--threads-as-ranks: .* cannot be started", done.stderr)]
+        self.assertGreater(len(told), 2)
+
+    def test_closed_standard_streams_take_no_file(self):
+        command = self.arguments(config(), "--metrics", self.path("m"))
+        done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command], timeout=60, check=False)
+        self.assertEqual(done.returncode, 0)
+        with open(self.path("m"), encoding="ascii") as file:
+            self.assertEqual([json.loads(line)["step"] for line in file], [0, 1, 2])
 
     def test_what_the_machine_cannot_hold_is_refused_before_training(self):
         wanted = ("--generate", "In", "--generate-count", str(2**31 - 1))
