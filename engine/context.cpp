@@ -71,7 +71,7 @@ Placement place(int local_rank, int local_ranks, const ContextOptions& options, 
   }
   const std::string source = options.threads > 0 ? "as asked for"
                              : is_bound
-                                 ? fmt::format("its own {} cores", cores)
+                                 ? fmt::format("{} core{} of its own", cores, cores == 1 ? "" : "s")
                                  : fmt::format("{} cores / {} ranks on this host", cores, sharers);
   placement.description = fmt::format(
       "{} kernel thread{} ({}), workers {}",
