@@ -14,8 +14,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -140,12 +142,25 @@ void run_threads(const Options& options) {
     pointers.push_back(devices.back().get());
   }
   auto group = make_thread_group(pointers, {});
+  std::exception_ptr failure;
+  std::once_flag is_failed;
   std::vector<std::thread> threads;
   threads.reserve(group.size());
-  for (auto& rank : group)
-    threads.emplace_back([&rank, &options] { Bench(*rank, options).run(); });
+  for (auto& rank : group) {
+    threads.emplace_back([&] {
+      try {
+        Bench(*rank, options).run();
+      } catch (...) {
+        std::call_once(is_failed, [&] {
+          failure = std::current_exception();
+          rank->abort("another rank failed");
+        });
+      }
+    });
+  }
   for (std::thread& thread : threads)
     thread.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 void run_ranks(const Options& options) {
@@ -159,11 +174,11 @@ void run_ranks(const Options& options) {
 void add_options(CLI::App& app, Options& options) {
   app.add_option(
          "--threads-as-ranks", options.threads_as_ranks, "ranks, where no launcher started any")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, bench::kMostThreads));
   app.add_option("--repeats", options.repeats, "measurements of each row")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, bench::kMostRounds));
   app.add_option("--largest", options.largest, "bytes of the largest tensor")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, bench::kMostElements));
 }
 
 }  // namespace

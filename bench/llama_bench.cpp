@@ -65,27 +65,32 @@ class ProductRate {
  public:
   ProductRate(const LlamaShape& shape, std::int64_t tokens, int threads, std::mt19937& random)
       : products_(threads) {
-    const std::int64_t largest = std::max(tokens, shape.hidden) * shape.vocab;
-    for (std::vector<bfloat16>* operand : {&a_, &b_, &c_})
-      operand->resize(static_cast<std::size_t>(largest));
-    fill_normal(a_, 1, random);
-    fill_normal(b_, 1, random);
     for (std::int64_t layer = 0; layer < shape.layers; ++layer)
       add_block(shape, tokens);
     add({tokens, shape.hidden, shape.vocab});
+    allocate();
+    fill_normal(a_, 1, random);
+    fill_normal(b_, 1, random);
   }
 
   [[nodiscard]] double of_model() { return gflops_of(products_, model_, a_, b_, c_); }
   [[nodiscard]] double of_squares() {
-    return gflops_of(
-        products_,
-        std::vector<Product>(16, {.m = 1024, .n = 1024, .k = 1024, .is_b_transposed = true}),
-        a_,
-        b_,
-        c_);
+    return gflops_of(products_, std::vector<Product>(16, kSquare), a_, b_, c_);
   }
 
  private:
+  static constexpr Product kSquare = {.m = 1024, .n = 1024, .k = 1024, .is_b_transposed = true};
+
+  /// Operands as large as the largest product needs.
+  void allocate() {
+    std::int64_t largest = 0;
+    for (const Product& p : model_)
+      largest = std::max({largest, p.m * p.k, p.k * p.n, p.m * p.n});
+    largest = std::max({largest, kSquare.m * kSquare.k, kSquare.k * kSquare.n});
+    for (std::vector<bfloat16>* operand : {&a_, &b_, &c_})
+      operand->resize(static_cast<std::size_t>(largest));
+  }
+
   void add(const Linear& layer) {
     for (const Product& p : {llama::forward_of(layer),
                              llama::input_gradient_of(layer),
@@ -197,8 +202,10 @@ void run(const Options& options) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--rounds", options.rounds, "rounds that count")->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "of the products")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", options.rounds, "rounds that count")
+      ->check(CLI::Range(1, bench::kMostRounds));
+  app.add_option("--threads", options.threads, "of the products")
+      ->check(CLI::Range(1, bench::kMostThreads));
   app.add_option("--tokens", options.tokens, "of a micro-batch, in one row")
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--shape", options.shape, "of the Llama");

@@ -14,6 +14,11 @@
 
 namespace bench {
 
+/// Bounds of options, far beyond any machine: what is computed from them does not overflow.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+inline constexpr int kMostThreads = 1024;
+inline constexpr int kMostRounds = 1'000'000;
+
 /// Seconds since some moment.
 [[nodiscard]] double now();
 

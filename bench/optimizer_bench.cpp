@@ -125,10 +125,11 @@ void measure(const Options& options) {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--elements", options.elements, "elements of each array")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--rounds", options.rounds, "rounds that count")->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, bench::kMostElements));
+  app.add_option("--rounds", options.rounds, "rounds that count")
+      ->check(CLI::Range(1, bench::kMostRounds));
   app.add_option("--threads", options.threads, "threads, the caller included")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, bench::kMostThreads));
 }
 
 }  // namespace

@@ -93,13 +93,14 @@ void run(const bench::StepOptions& options) {
 
 void add_options(CLI::App& app, bench::StepOptions& options) {
   app.add_option("--ranks", options.ranks, "ranks, where no launcher started any")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, bench::kMostThreads));
   app.add_option("--threads", options.threads, "of each rank; 0: cores / ranks")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, bench::kMostThreads));
   app.add_option("--stage", options.stage, "ZeRO stage")->check(CLI::Range(1, 3));
-  app.add_option("--rounds", options.rounds, "rounds that count")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", options.rounds, "rounds that count")
+      ->check(CLI::Range(1, bench::kMostRounds));
   app.add_option("--elements", options.elements, "elements of the model")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, bench::kMostElements));
   app.add_option("--unit-elements", options.unit_elements, "elements of a unit, over 1000")
       ->check(CLI::Range(std::int64_t{1001}, std::int64_t{1} << 40));
 }

@@ -133,7 +133,8 @@ void add_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--shape", options.shape, "of the Llama");
   app.add_option("--tokens", options.tokens, "of a rank in each step, in two rows")
       ->check(CLI::Range(2, 1 << 20));
-  app.add_option("--rounds", options.rounds, "rounds that count")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", options.rounds, "rounds that count")
+      ->check(CLI::Range(1, bench::kMostRounds));
 }
 
 }  // namespace
