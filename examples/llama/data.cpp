@@ -69,15 +69,14 @@ void widen(const std::byte* source, std::int64_t token_bytes, std::span<std::int
   }
 }
 
-sifr::detail::FileDescriptor open_to_read(const std::filesystem::path& path) {
+FileDescriptor open_to_read(const std::filesystem::path& path) {
   // A pipe without a writer would be waited for.
-  sifr::detail::FileDescriptor file(
-      ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.number() < 0) throw sifr::IoError(path, "cannot be opened", errno);
   return file;
 }
 
-std::int64_t size_of(const sifr::detail::FileDescriptor& file, const std::filesystem::path& path) {
+std::int64_t size_of(const FileDescriptor& file, const std::filesystem::path& path) {
   struct stat status = {};
   if (::fstat(file.number(), &status) != 0) throw sifr::IoError(path, "cannot be examined", errno);
   if (!S_ISREG(status.st_mode)) throw sifr::IoError(path, "is not a regular file");

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/detail/file.hpp"
+#include "examples/llama/file_descriptor.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ class TokenFile {
   void read_bytes(std::int64_t from, std::span<std::byte> bytes) const;
 
   std::filesystem::path path_;
-  sifr::detail::FileDescriptor file_;
+  FileDescriptor file_;
   std::int64_t vocab_ = std::numeric_limits<std::int64_t>::max();  // until the format is known
   std::int64_t header_bytes_ = 0;                                  // none in a text
   std::int64_t token_bytes_ = 1;

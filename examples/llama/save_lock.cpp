@@ -20,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using sifr::detail::FileDescriptor;
-
 /// The lock's file, locked; none where its holder removed it in between, so that a lock on it is no
 /// lock on the name.
 FileDescriptor try_to_lock(const fs::path& path, const fs::path& folder) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/detail/file.hpp"
+#include "examples/llama/file_descriptor.hpp"
 
 #include <filesystem>
 
@@ -19,7 +19,7 @@ class SaveLock {
 
  private:
   std::filesystem::path path_;
-  sifr::detail::FileDescriptor file_;
+  FileDescriptor file_;
 };
 
 }  // namespace llama
