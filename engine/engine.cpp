@@ -69,10 +69,10 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
-Weights Engine::weights(Unit unit) {
+Weights Engine::weights(const Unit& unit) {
   return state_->weights(unit);
 }
-Gradients Engine::gradients(Unit unit) {
+Gradients Engine::gradients(const Unit& unit) {
   return state_->gradients(unit);
 }
 float Engine::loss_gradient() const {

@@ -123,10 +123,10 @@ class SIFR_API Engine {
 
   /// Whole weights of a unit; waits for the gather. Leases count: nested and repeated ones are
   /// free. None may be open at step(). OutOfMemory if open leases fill the window.
-  [[nodiscard]] Weights weights(Unit unit);
+  [[nodiscard]] Weights weights(const Unit& unit);
   /// Gradient buffers of a unit to add into. UsageError beyond the unit's declared number of
   /// leases, and in evaluation.
-  [[nodiscard]] Gradients gradients(Unit unit);
+  [[nodiscard]] Gradients gradients(const Unit& unit);
   /// d(objective)/d(Loss::sum) of this step; constant within a step.
   [[nodiscard]] float loss_gradient() const;
 

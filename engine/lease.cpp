@@ -39,7 +39,7 @@ const void* Weights::checked(int parameter, DType wanted) const {
   return engine_->weight_data(unit_, parameter);
 }
 
-Gradients::Gradients(detail::EngineState* engine, Unit unit, bool is_first) noexcept
+Gradients::Gradients(detail::EngineState* engine, const Unit& unit, bool is_first) noexcept
     : Lease(engine, unit), is_first_(is_first), exceptions_(std::uncaught_exceptions()) {}
 
 Gradients::~Gradients() {

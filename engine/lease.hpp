@@ -24,7 +24,7 @@ class SIFR_API Lease {
 
  protected:
   friend class detail::EngineState;
-  Lease(detail::EngineState* engine, Unit unit) noexcept : engine_(engine), unit_(unit) {}
+  Lease(detail::EngineState* engine, const Unit& unit) noexcept : engine_(engine), unit_(unit) {}
   Lease(Lease&& other) noexcept;
   ~Lease() = default;
   [[nodiscard]] const ParameterLayout& place(int parameter) const;
@@ -88,7 +88,7 @@ class SIFR_API Gradients : public Lease {
 
  private:
   friend class detail::EngineState;
-  Gradients(detail::EngineState* engine, Unit unit, bool is_first) noexcept;
+  Gradients(detail::EngineState* engine, const Unit& unit, bool is_first) noexcept;
   [[nodiscard]] void* checked(int parameter, DType dtype) const;
   bool is_first_;
   int exceptions_;  // std::uncaught_exceptions() at the start

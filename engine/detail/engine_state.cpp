@@ -197,7 +197,7 @@ void EngineState::check_usable() const {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-int EngineState::checked_index(Unit unit, const char* call) const {
+int EngineState::checked_index(const Unit& unit, const char* call) const {
   SIFR_REQUIRE(UsageError, unit.names_ != nullptr, "{}: the unit was not made by Units::add", call);
   SIFR_REQUIRE(
       UsageError,

@@ -43,14 +43,14 @@ class EngineState {
   EngineState& operator=(const EngineState&) = delete;
 
   // Leases.
-  [[nodiscard]] Weights weights(Unit unit);
-  [[nodiscard]] Gradients gradients(Unit unit);
-  void release_weights(Unit unit) noexcept;
-  void close_gradients(Unit unit) noexcept;
-  void abandon_gradients(Unit unit) noexcept;
-  [[nodiscard]] const ParameterLayout& parameter(Unit unit, int parameter) const;
-  [[nodiscard]] const std::byte* weight_data(Unit unit, int parameter) const;
-  [[nodiscard]] std::byte* gradient_data(Unit unit, int parameter) const;
+  [[nodiscard]] Weights weights(const Unit& unit);
+  [[nodiscard]] Gradients gradients(const Unit& unit);
+  void release_weights(const Unit& unit) noexcept;
+  void close_gradients(const Unit& unit) noexcept;
+  void abandon_gradients(const Unit& unit) noexcept;
+  [[nodiscard]] const ParameterLayout& parameter(const Unit& unit, int parameter) const;
+  [[nodiscard]] const std::byte* weight_data(const Unit& unit, int parameter) const;
+  [[nodiscard]] std::byte* gradient_data(const Unit& unit, int parameter) const;
 
   // The step.
   Loss forward(Engine& engine, const Batch& batch);
@@ -90,7 +90,7 @@ class EngineState {
   void publish_weights(WeightStore::Which which);
 
   // Leases.
-  [[nodiscard]] int checked_index(Unit unit, const char* call) const;
+  [[nodiscard]] int checked_index(const Unit& unit, const char* call) const;
   [[nodiscard]] Coordinator& coordinator() noexcept {
     return is_evaluating() ? evaluating_ : training_;
   }

@@ -28,7 +28,7 @@ void EngineState::note_phase(const char* what, std::string_view name) {
   communicator_.set_phase({text.data(), std::min(end.size, text.size())});
 }
 
-Weights EngineState::weights(Unit unit) {
+Weights EngineState::weights(const Unit& unit) {
   return guarded([&] {
     const int u = checked_index(unit, "weights()");
     finish_evaluation();
@@ -44,7 +44,7 @@ Weights EngineState::weights(Unit unit) {
   });
 }
 
-void EngineState::release_weights(Unit unit) noexcept {
+void EngineState::release_weights(const Unit& unit) noexcept {
   if (evaluation_ == Evaluating::kWhole || evaluation_ == Evaluating::kWholeEnds) {
     --whole_leases_;
     return;
@@ -53,7 +53,7 @@ void EngineState::release_weights(Unit unit) noexcept {
   (is_training ? training_ : evaluating_).release_weights(unit.index());
 }
 
-Gradients EngineState::gradients(Unit unit) {
+Gradients EngineState::gradients(const Unit& unit) {
   return guarded([&] {
     const int u = checked_index(unit, "gradients()");
     finish_evaluation();
@@ -77,11 +77,11 @@ Gradients EngineState::gradients(Unit unit) {
   });
 }
 
-void EngineState::close_gradients(Unit unit) noexcept {
+void EngineState::close_gradients(const Unit& unit) noexcept {
   training_.close_gradients(unit.index());
 }
 
-void EngineState::abandon_gradients(Unit unit) noexcept {
+void EngineState::abandon_gradients(const Unit& unit) noexcept {
   is_abandoned_ = true;
   training_.abandon_gradients(unit.index());
   if (is_in_model_)
@@ -92,7 +92,7 @@ void EngineState::abandon_gradients(Unit unit) noexcept {
                   layout_.unit(unit.index()).name));
 }
 
-const ParameterLayout& EngineState::parameter(Unit unit, int parameter) const {
+const ParameterLayout& EngineState::parameter(const Unit& unit, int parameter) const {
   const UnitLayout& layout = layout_.unit(unit.index());
   SIFR_REQUIRE(UsageError,
                parameter >= 0 && parameter < static_cast<int>(layout.parameters.size()),
@@ -103,14 +103,14 @@ const ParameterLayout& EngineState::parameter(Unit unit, int parameter) const {
   return layout.parameters[index(parameter)];
 }
 
-const std::byte* EngineState::weight_data(Unit unit, int number) const {
+const std::byte* EngineState::weight_data(const Unit& unit, int number) const {
   const ParameterLayout& place = parameter(unit, number);
   const SegmentLayout& segment = layout_.unit(unit.index()).segments[index(place.segment)];
   return leased_weights_[index(unit.index())] + segment.weight_offset +
          place.first * size_of(segment.weights);
 }
 
-std::byte* EngineState::gradient_data(Unit unit, int number) const {
+std::byte* EngineState::gradient_data(const Unit& unit, int number) const {
   const ParameterLayout& place = parameter(unit, number);
   const SegmentLayout& segment = layout_.unit(unit.index()).segments[index(place.segment)];
   return leased_gradients_[index(unit.index())] + segment.gradient_offset +
