@@ -55,4 +55,16 @@ const Rank* find_first_failure(std::span<const Rank> ranks) {
   return first;
 }
 
+std::string report_of(const Rank& rank, std::ptrdiff_t number) {
+  const std::string end = rank.ended_by_itself
+                              ? rank.ended->describe()
+                              : "is named as the cause and did not end until it was stopped";
+  std::string text = fmt::format("sifr run: rank {} {}; the others were stopped.\n", number, end);
+  if (rank.errors.last_lines().empty()) return text;
+  text += fmt::format("sifr run: the last lines of rank {}'s stderr:\n", number);
+  for (const std::string& line : rank.errors.last_lines())
+    text += fmt::format("  {}\n", line);
+  return text;
+}
+
 }  // namespace sifr::program

@@ -4,10 +4,12 @@
 #include "engine/program/rank_output.hpp"
 #include "engine/program/rank_process.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace sifr::program {
 
@@ -29,5 +31,8 @@ struct Rank {
 /// who was killed or crashed, whose streams closed first. A rank that was blamed and had to be
 /// stopped is it as well (`ended_by_itself` is false then).
 [[nodiscard]] const Rank* find_first_failure(std::span<const Rank> ranks);
+
+/// Lines that tell how the rank ended and what its errors were.
+[[nodiscard]] std::string report_of(const Rank& rank, std::ptrdiff_t number);
 
 }  // namespace sifr::program

@@ -3,7 +3,9 @@
 #include "comm/meeting_point.hpp"
 #include "engine/program/first_failure.hpp"
 #include "engine/program/job_guard.hpp"
+#include "engine/program/launcher_output.hpp"
 #include "engine/program/rank_environment.hpp"
+#include "engine/program/rank_limits.hpp"
 #include "engine/program/rank_process.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +17,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <optional>
 #include <poll.h>
 #include <system_error>
@@ -32,12 +33,20 @@ using Clock = std::chrono::steady_clock;
 // after SIGTERM.
 constexpr auto kGrace = std::chrono::seconds(3);
 
+// After a signal was passed on a rank's failure is likely the signal's doing, and others may still
+// save what they have: they have this long before the launcher ends them.
+constexpr auto kGraceAfterSignal = std::chrono::seconds(30);
+
+// The same signal again means to kill only so long after the first: timeout(1), for one, sends each
+// twice at once.
+constexpr auto kTwice = std::chrono::seconds(1);
+
 // The exit code where the rank at fault has none of its own.
 constexpr int kStopped = 1;
 
 class Job {
  public:
-  explicit Job(const JobOptions& options) : options_(options) {}
+  explicit Job(const JobOptions& options);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job();
@@ -47,24 +56,33 @@ class Job {
   void block_signals();
   void start(const MeetingPoint& meeting_point, int rank);
   void wait_for_something() const;
-  void take_signals();
+  bool take_signals();
   void pass_on(int signal);
   void collect_ended();
   void escalate();
   void renew_guard();
   void read_output();
+  void finish_output();
+  void deliver_output();
   [[nodiscard]] bool is_running() const;
-  void report_failure(const Rank& rank) const;
+  [[nodiscard]] LauncherOutput& errors() { return own_errors_ ? *own_errors_ : output_; }
 
   const JobOptions& options_;
   JobGuard guard_;
   int signals_ = -1;
+  LauncherOutput output_{STDOUT_FILENO};
+  std::optional<LauncherOutput> own_errors_;  // if stderr goes elsewhere
   std::vector<Rank> ranks_;
   std::int64_t looks_ = 0;
-  int passed_on_ = 0;  // the last signal that was passed on
+  int passed_on_ = 0;                  // the last signal that was passed on
+  Clock::time_point passed_on_since_;  // the first of its kind in a row
   std::optional<Clock::time_point> patience_ends_;
   bool has_terminated_ = false;
 };
+
+Job::Job(const JobOptions& options) : options_(options) {
+  if (!is_same_output(STDOUT_FILENO, STDERR_FILENO)) own_errors_.emplace(STDERR_FILENO);
+}
 
 Job::~Job() {
   for (const Rank& rank : ranks_) {
@@ -84,19 +102,17 @@ int Job::run() {
     wait_for_something();
     ++looks_;
     read_output();
-    take_signals();
+    (void)take_signals();
     collect_ended();
     escalate();
     renew_guard();
   }
-  read_output();
-  for (Rank& rank : ranks_) {
-    rank.output.finish();
-    rank.errors.finish();
-  }
+  finish_output();
   const Rank* failed = find_first_failure(ranks_);
+  if (failed != nullptr && passed_on_ == 0)
+    errors().add(report_of(*failed, failed - ranks_.data()));
+  deliver_output();
   if (failed == nullptr) return 0;
-  if (passed_on_ == 0) report_failure(*failed);
   return failed->ended_by_itself ? failed->ended->code() : kStopped;
 }
 
@@ -117,17 +133,18 @@ void Job::start(const MeetingPoint& meeting_point, int rank) {
   start.is_bound = options_.bind_cores && share_of_cores(rank, options_.ranks, start.cores);
   start.environment = rank_environment(meeting_point, rank, options_.ranks, start.is_bound);
   if (options_.bind_cores && !start.is_bound && rank == 0) {
-    fmt::print(stderr, "sifr run: fewer cores than ranks, so --bind-cores has no effect\n");
+    errors().add("sifr run: fewer cores than ranks, so --bind-cores has no effect\n");
   }
-  ranks_.push_back({start_rank(start), RankOutput(rank, stdout), RankOutput(rank, stderr)});
+  ranks_.push_back({start_rank(start), RankOutput(rank, output_), RankOutput(rank, errors())});
 }
 
 void Job::wait_for_something() const {
-  std::vector<pollfd> entries = {{signals_, POLLIN, 0}};
+  std::vector<pollfd> entries = {{signals_, POLLIN, 0}, output_.readiness()};
+  if (own_errors_) entries.push_back(own_errors_->readiness());
   for (const Rank& rank : ranks_) {
     if (rank.ended) continue;
-    entries.push_back({rank.process.output, POLLIN, 0});
-    entries.push_back({rank.process.errors, POLLIN, 0});
+    if (rank.output.has_room()) entries.push_back({rank.process.output, POLLIN, 0});
+    if (rank.errors.has_room()) entries.push_back({rank.process.errors, POLLIN, 0});
   }
   const auto left =
       patience_ends_ ? *patience_ends_ - Clock::now() : Clock::duration(std::chrono::seconds(1));
@@ -137,16 +154,24 @@ void Job::wait_for_something() const {
        static_cast<int>(std::clamp<std::int64_t>(milliseconds + 1, 0, 1000)));
 }
 
-void Job::take_signals() {
+/// True if one of them was meant for the job.
+bool Job::take_signals() {
   signalfd_siginfo info = {};
+  bool was_meant = false;
   while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
-    if (info.ssi_signo != SIGCHLD) pass_on(static_cast<int>(info.ssi_signo));
+    if (info.ssi_signo == SIGCHLD) continue;
+    pass_on(static_cast<int>(info.ssi_signo));
+    was_meant = true;
   }
+  return was_meant;
 }
 
 void Job::pass_on(int signal) {
-  const bool is_repeated = passed_on_ == SIGINT && signal == SIGINT;
+  const auto now = Clock::now();
+  const bool is_repeated =
+      signal == passed_on_ && signal != SIGHUP && now - passed_on_since_ >= kTwice;
   guard_.send(is_repeated ? SIGKILL : signal);
+  if (signal != passed_on_) passed_on_since_ = now;
   passed_on_ = signal;
 }
 
@@ -156,14 +181,15 @@ void Job::collect_ended() {
     if (rank.ended || waitpid(rank.process.id, &status, WNOHANG) != rank.process.id) continue;
     rank.ended.emplace(status);
     rank.ended_by_itself = !has_terminated_;
-    // Those who were told to end do so in their own time.
-    if (!rank.ended->is_success() && passed_on_ == 0 && !patience_ends_)
-      patience_ends_ = Clock::now() + kGrace;
+    if (!rank.ended->is_success() && !patience_ends_)
+      patience_ends_ = Clock::now() + (passed_on_ == 0 ? kGrace : kGraceAfterSignal);
   }
 }
 
 void Job::escalate() {
   if (!patience_ends_ || Clock::now() < *patience_ends_) return;
+  if (passed_on_ != 0 && !has_terminated_)
+    errors().add("sifr run: a rank has failed after the signal; stopping those that still run\n");
   guard_.send(has_terminated_ ? SIGKILL : SIGTERM);
   has_terminated_ = true;
   patience_ends_ = Clock::now() + kGrace;
@@ -171,23 +197,40 @@ void Job::escalate() {
 
 void Job::renew_guard() {
   if (is_running() && guard_.renew())
-    fmt::print(stderr, "sifr run: the process that guards the job was killed; started another\n");
+    errors().add("sifr run: the process that guards the job was killed; started another\n");
 }
 
 void Job::read_output() {
-  std::array<char, 65536> bytes = {};
-  const auto drain = [&bytes](int& descriptor, RankOutput& output) {
-    ssize_t count = 0;
-    while (descriptor >= 0 && (count = read(descriptor, bytes.data(), bytes.size())) > 0) {
-      output.add({bytes.data(), static_cast<std::size_t>(count)});
-    }
-    if (descriptor >= 0 && count == 0)
-      close(std::exchange(descriptor, -1));  // poll passes over it from now on
-  };
   for (Rank& rank : ranks_) {
-    drain(rank.process.output, rank.output);
-    drain(rank.process.errors, rank.errors);
+    rank.output.read_from(rank.process.output);
+    rank.errors.read_from(rank.process.errors);
     if (rank.process.errors < 0) rank.silent_since = std::min(rank.silent_since, looks_);
+  }
+  output_.write();
+  if (own_errors_) own_errors_->write();
+}
+
+void Job::finish_output() {
+  for (Rank& rank : ranks_) {
+    rank.output.read_rest(rank.process.output);
+    rank.errors.read_rest(rank.process.errors);
+    if (rank.process.errors < 0) rank.silent_since = std::min(rank.silent_since, looks_);
+    rank.output.finish();
+    rank.errors.finish();
+  }
+}
+
+/// Waits for the reader, but not where somebody wants the job to end.
+void Job::deliver_output() {
+  patience_ends_.reset();
+  if (passed_on_ != 0) patience_ends_ = Clock::now() + kGrace;
+  while (true) {
+    output_.write();
+    errors().write();
+    if (output_.is_empty() && errors().is_empty()) return;
+    if (patience_ends_ && Clock::now() >= *patience_ends_) return;
+    wait_for_something();
+    if (take_signals()) return;
   }
 }
 
@@ -195,22 +238,15 @@ bool Job::is_running() const {
   return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; });
 }
 
-void Job::report_failure(const Rank& rank) const {
-  const auto number = &rank - ranks_.data();
-  const std::string end = rank.ended_by_itself
-                              ? rank.ended->describe()
-                              : "is named as the cause and did not end until it was stopped";
-  fmt::print(stderr, "sifr run: rank {} {}; the others were stopped.\n", number, end);
-  if (rank.errors.last_lines().empty()) return;
-  fmt::print(stderr, "sifr run: the last lines of rank {}'s stderr:\n", number);
-  for (const std::string& line : rank.errors.last_lines())
-    fmt::print(stderr, "  {}\n", line);
-}
-
 }  // namespace
 
 int run_job(const JobOptions& options) {
-  return Job(options).run();
+  check_limits(options.ranks);
+  try {
+    return Job(options).run();
+  } catch (const std::system_error& error) {
+    throw explained(error, options.ranks);
+  }
 }
 
 }  // namespace sifr::program

@@ -15,6 +15,7 @@ struct JobOptions {
 
 /// Starts the ranks and returns when all have ended, with the exit code that add_run_command
 /// describes. Whatever happens to the launcher, no process of the job stays behind.
+/// Throws std::runtime_error naming the limit (ulimit) that is too small for so many ranks.
 [[nodiscard]] int run_job(const JobOptions& options);
 
 }  // namespace sifr::program

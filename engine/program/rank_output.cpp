@@ -2,10 +2,42 @@
 
 #include <fmt/format.h>
 
-namespace sifr::program {
+#include <array>
+#include <unistd.h>
+#include <utility>
 
-RankOutput::RankOutput(int rank, std::FILE* target)
-    : prefix_(fmt::format("[{}] ", rank)), target_(target) {}
+namespace sifr::program {
+namespace {
+
+// More than a pipe holds, yet a bound: a rank that prints without end has the launcher look at
+// signals and at the other ranks, too.
+constexpr int kMostPieces = 16;
+
+}  // namespace
+
+RankOutput::RankOutput(int rank, LauncherOutput& target)
+    : prefix_(fmt::format("[{}] ", rank)), target_(&target) {}
+
+void RankOutput::read_from(int& descriptor) {
+  for (int i = 0; i < kMostPieces && has_room(); ++i) {
+    if (!read_piece(descriptor)) return;
+  }
+}
+
+void RankOutput::read_rest(int& descriptor) {
+  for (int i = 0; i < kMostPieces && read_piece(descriptor); ++i)
+    continue;
+}
+
+/// True if there may be more.
+bool RankOutput::read_piece(int& descriptor) {
+  if (descriptor < 0) return false;
+  std::array<char, 65536> bytes = {};
+  const ssize_t count = read(descriptor, bytes.data(), bytes.size());
+  if (count > 0) add({bytes.data(), static_cast<std::size_t>(count)});
+  if (count == 0) close(std::exchange(descriptor, -1));  // poll passes over it from now on
+  return count > 0;
+}
 
 void RankOutput::add(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -17,7 +49,6 @@ void RankOutput::add(std::string_view bytes) {
     }
     bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
   }
-  std::fflush(target_);
 }
 
 void RankOutput::finish() {
@@ -25,9 +56,7 @@ void RankOutput::finish() {
 }
 
 void RankOutput::write(std::string_view line) {
-  // One call, so that a line is one write. A reader that has gone is not the job's concern.
-  const std::string whole = fmt::format("{}{}\n", prefix_, line);
-  std::fwrite(whole.data(), 1, whole.size(), target_);
+  target_->add(fmt::format("{}{}\n", prefix_, line));
   last_lines_.emplace_back(line);
   if (last_lines_.size() > kKeptLines) last_lines_.pop_front();
 }

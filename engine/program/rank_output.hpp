@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdio>
+#include "engine/program/launcher_output.hpp"
+
 #include <deque>
 #include <string>
 #include <string_view>
@@ -14,19 +15,25 @@ class RankOutput {
   static constexpr std::size_t kKeptLines = 20;
   static constexpr std::size_t kLongestLine = 1 << 16;  // bytes; a longer one is cut into several
 
-  /// `target` is stdout or stderr.
-  RankOutput(int rank, std::FILE* target);
+  RankOutput(int rank, LauncherOutput& target);
 
-  void add(std::string_view bytes);
+  /// Takes over what has arrived at `descriptor` (not blocking) as long as the target is not full;
+  /// at the stream's end closes it and makes it -1.
+  void read_from(int& descriptor);
+  /// The rank has ended: reads the rest, whether or not the target is full.
+  void read_rest(int& descriptor);
+  [[nodiscard]] bool has_room() const noexcept { return !target_->is_full(); }
   /// Writes an unfinished last line.
   void finish();
   [[nodiscard]] const std::deque<std::string>& last_lines() const noexcept { return last_lines_; }
 
  private:
+  bool read_piece(int& descriptor);
+  void add(std::string_view bytes);
   void write(std::string_view line);
 
   std::string prefix_;
-  std::FILE* target_;
+  LauncherOutput* target_;
   std::string line_;
   std::deque<std::string> last_lines_;
 };

@@ -22,10 +22,13 @@ void add_run_command(CLI::App& app, int& code) {
   run->add_option("program", options->command, "The program and its arguments, behind --")
       ->required();
   run->footer(
-      "Output lines are prefixed by [rank]. SIGINT and SIGTERM are passed on; a second SIGINT "
-      "kills the job. When a rank\n"
-      "fails, the others are stopped, and the exit code is the first failing rank's (128 + signal "
-      "if a signal killed it). OMP_WAIT_POLICY=PASSIVE is set where the ranks' OpenMP threads are "
+      "Output lines are prefixed by [rank]. SIGINT and SIGTERM are passed on; the same one again, "
+      "a "
+      "second later, kills\n"
+      "the job. When a rank fails, the others are stopped: within seconds, after a signal within "
+      "half a minute. The exit\n"
+      "code is the first failing rank's (128 + signal if a signal killed it). "
+      "OMP_WAIT_POLICY=PASSIVE is set where the ranks' OpenMP threads are "
       "more than the\n"
       "cores, unless you set it.");
   run->callback([options, &code] { code = run_job(*options); });

@@ -83,3 +83,19 @@ TEST_CASE("a job ends soon and leaves nothing wherever one of its processes is k
               << std::string(static_cast<std::size_t>(count), '#') << "\n";
   }
 }
+
+TEST_CASE("a rank that fails after a signal ends the others, a stopped one too",
+          "[comm][slow][COM07]") {
+  const std::string script =
+      "echo ready; [ $SIFR_RANK = 1 ] && kill -STOP $$; "
+      "[ $SIFR_RANK = 2 ] && trap '' TERM || trap 'exit 7' TERM; echo set; "
+      "while :; do sleep 0.05; done";
+  Spawned job({program_folder() + "/sifr", "run", "--ranks", "3", "--", "sh", "-c", script});
+  job.wait_for("[0] set");
+  job.wait_for("[1] ready");
+  job.wait_for("[2] set");
+  job.send(SIGTERM);
+  const Spawned::Ended ended = job.wait();
+  CHECK(ended.code == 7);
+  CHECK(ended.errors.find("a rank has failed after the signal") != std::string::npos);
+}

@@ -3,9 +3,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <csignal>
+#include <fcntl.h>
+#include <poll.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace sifr::test;
@@ -174,6 +178,51 @@ TEST_CASE("sifr run passes signals on", "[comm]") {
   const auto ended = job.wait();
   CHECK(ended.code == 130);
   CHECK_THAT(ended.output, Contains("[0] ended") && Contains("[1] ended"));
+}
+
+TEST_CASE("a second SIGTERM kills ranks that ignore the first, with a stopped one among them",
+          "[comm][COM07]") {
+  const std::string script =
+      "trap '' TERM; echo ready; [ $SIFR_RANK = 1 ] && kill -STOP $$; while :; do sleep 0.05; done";
+  Spawned job = start_sifr({"run", "--ranks", "2", "--", "sh", "-c", script});
+  job.wait_for("[0] ready");
+  job.wait_for("[1] ready");
+  wait_until([&job] {
+    job.send(SIGTERM);
+    return has_ended(job.id());
+  });
+  CHECK(job.wait().code == 137);
+}
+
+TEST_CASE("a job can be ended whose output nobody reads", "[comm][COM07]") {
+  std::array<int, 2> ends = {};
+  REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
+  const std::string target = " > /proc/" + std::to_string(getpid()) + "/fd/";
+  const std::string run = "exec " + program_folder() + "/sifr run --ranks 2 -- yes";
+  Spawned job({"sh", "-c", run + target + std::to_string(ends[1])});
+  const auto is_full = [&ends] {
+    pollfd entry = {ends[1], POLLOUT, 0};
+    return poll(&entry, 1, 0) == 0;
+  };
+  wait_until(is_full);
+  job.send(SIGTERM);
+  CHECK(job.wait().code == 143);
+  for (const int end : ends)
+    close(end);
+}
+
+TEST_CASE("a reader that comes late gets every line", "[comm]") {
+  const std::string run = program_folder() + "/sifr run --ranks 2 -- seq 300000 2>&1";
+  Spawned job({"bash", "-c", run + " | (sleep 0.5; exec wc -l)"});
+  CHECK_THAT(job.wait().output, Contains("600000"));
+}
+
+TEST_CASE("a limit of open files that is too small is named", "[comm]") {
+  const std::string run = program_folder() + "/sifr run --ranks 2 -- true";
+  Spawned job({"bash", "-c", "ulimit -n 10; exec " + run});
+  const auto ended = job.wait();
+  CHECK(ended.code == 2);
+  CHECK_THAT(ended.errors, Contains("limit of open files (ulimit -n) is 10: 2 ranks need 26"));
 }
 
 TEST_CASE("nothing is left when the launcher is killed, not even what ranks have started",
