@@ -37,8 +37,9 @@ class ObjectReader {
     if (!info.applies) return;
     const std::string pointer = join_pointer(pointer_, info.key);
     const std::optional<Resolved> resolved = resolve(info);
+    const bool is_bound = resolved && info.auto_rule != nullptr && info.auto_rule->binds;
     if (node == nullptr) {
-      if (resolved && info.auto_rule->binds) fill(pointer, info, nullptr, *resolved, member);
+      if (is_bound) fill(pointer, info, nullptr, *resolved, member);
     } else if (node->is_auto()) {
       if (resolved) {
         fill(pointer, info, node, *resolved, member);
@@ -48,7 +49,6 @@ class ObjectReader {
     } else {
       set_origin(pointer, "file", node);
       const bool is_read = values_.read(*node, pointer, info, member);
-      const bool is_bound = resolved && info.auto_rule->binds;
       if (is_read && is_bound && !agrees(member, *resolved)) refuse_hint(pointer, info, *node);
     }
   }
