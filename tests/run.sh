@@ -5,11 +5,12 @@ cd "$(dirname "$0")/.."
 
 usage() {
   cat <<'END'
-usage: bash tests/run.sh [--fast | --label NAME] [--oracles]
-  (nothing)     the whole suite: release with packages and mutations, ASan with UBSan, TSan, fuzzers for a short
-                time, clang 14 with clang-tidy; <= 45 minutes on 2 cores, <= 20 once its caches are warm
+usage: bash tests/run.sh [--fast | --label NAME] [--tidy] [--oracles]
+  (nothing)     the whole suite: release with packages and mutations, ASan with UBSan, TSan, and the fuzzers for a
+                short time; <= 45 minutes on 2 cores, <= 20 once its caches are warm
   --fast        the daily loop: the release build and its tests without the label slow
   --label NAME  the release build and the tests of one label: a room (device, comm, …), layers, package, mutations, …
+  --tidy        everything once more with clang 14 and clang-tidy beside it: some 20 minutes more the first time
   --oracles     first install PyTorch and transformers (5 GB, once) into ${XDG_CACHE_HOME:-~/.cache}/sifr;
                 without them their tests print [skipped]
 END
@@ -17,11 +18,13 @@ END
 
 mode=whole
 oracles=no
+tidy=no
 label=""
 while [ $# -gt 0 ]; do
   case $1 in
     --fast) mode=fast ;;
     --label) mode=label label=${2:?--label needs a name} && shift ;;
+    --tidy) tidy=yes ;;
     --oracles) oracles=yes ;;
     --help | -h) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -80,6 +83,8 @@ done
 build fuzz
 phase "test fuzz" run_ctest --test-dir build/fuzz
 # Beside what it finds, the clang build shows that its kernels give the same bits as g++'s.
-build tidy
-phase "test tidy" run_ctest --test-dir build/tidy/tests/device
+if [ $tidy = yes ]; then
+  build tidy
+  phase "test tidy" run_ctest --test-dir build/tidy/tests/device
+fi
 run_ctest --test-dir build/release
