@@ -4,7 +4,7 @@ set -euo pipefail
 
 build="g++ cmake ninja-build nlohmann-json3-dev libfmt-dev libcli11-dev libboost1.81-dev libhwloc-dev libnuma-dev
   libdnnl-dev catch2 libbenchmark-dev bible-kjv python3 python3-numpy"
-tests="ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3-venv"
+tests="ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev patch python3-venv"
 
 usage() {
   cat <<END
