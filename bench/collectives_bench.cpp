@@ -9,16 +9,13 @@
 // reads and writes 4N(W−1)/W each.
 
 #include "bench/measure.hpp"
-#include "comm/group.hpp"
+#include "bench/ranks.hpp"
+#include "comm/communicator.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -134,43 +131,6 @@ class Bench {
   Buffer other_;
 };
 
-void run_threads(const Options& options) {
-  std::vector<std::unique_ptr<Device>> devices;
-  std::vector<Device*> pointers;
-  for (int r = 0; r < options.threads_as_ranks; ++r) {
-    devices.push_back(make_host_device({}));
-    pointers.push_back(devices.back().get());
-  }
-  auto group = make_thread_group(pointers, {});
-  std::exception_ptr failure;
-  std::once_flag is_failed;
-  std::vector<std::thread> threads;
-  threads.reserve(group.size());
-  for (auto& rank : group) {
-    threads.emplace_back([&] {
-      try {
-        Bench(*rank, options).run();
-      } catch (...) {
-        std::call_once(is_failed, [&] {
-          failure = std::current_exception();
-          rank->abort("another rank failed");
-        });
-      }
-    });
-  }
-  for (std::thread& thread : threads)
-    thread.join();
-  if (failure) std::rethrow_exception(failure);
-}
-
-void run_ranks(const Options& options) {
-  const LaunchEnvironment environment = LaunchEnvironment::from_environment();
-  if (environment.size == 1) return run_threads(options);
-  const auto device = make_host_device({});
-  const auto group = make_process_group(*device, environment, {});
-  Bench(*group, options).run();
-}
-
 void add_options(CLI::App& app, Options& options) {
   app.add_option(
          "--threads-as-ranks", options.threads_as_ranks, "ranks, where no launcher started any")
@@ -189,7 +149,12 @@ int main(int count, char** arguments) {
       {.name = "collectives_bench",
        .about = "Speed of reduce-scatter and all-gather against the speed of memory",
        .add_options = [&](CLI::App& app) { add_options(app, options); },
-       .run = [&] { run_ranks(options); }},
+       .run =
+           [&] {
+             bench::run_ranks(options.threads_as_ranks, 1, [&](Context& context) {
+               Bench(context.communicator(), options).run();
+             });
+           }},
       count,
       arguments);
 }

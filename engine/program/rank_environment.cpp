@@ -1,8 +1,9 @@
 #include "engine/program/rank_environment.hpp"
 
+#include "engine/program/rank_process.hpp"
+
 #include <algorithm>
 #include <cstdlib>
-#include <sched.h>
 #include <string_view>
 #include <unistd.h>
 
@@ -13,14 +14,9 @@ bool is_set(const char* variable) {
   return std::getenv(variable) != nullptr;
 }
 
-int usable_cores() noexcept {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
-
 bool is_oversubscribed(int ranks, bool has_own_cores) {
-  const int cores = usable_cores();
+  const cpu_set_t usable = usable_cores();
+  const int cores = std::max(1, CPU_COUNT(&usable));
   const char* set = std::getenv("OMP_NUM_THREADS");
   const int chosen = set == nullptr ? 0 : std::atoi(set);  // of "4,2" the outer teams' size
   if (chosen > 0) return ranks > cores / chosen;

@@ -90,11 +90,16 @@ RankProcess start_rank(const RankStart& start) {
   return {id, output[0], errors[0]};
 }
 
-bool share_of_cores(int rank, int ranks, cpu_set_t& share) noexcept {
+cpu_set_t usable_cores() noexcept {
   cpu_set_t usable;
   CPU_ZERO(&usable);
+  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) CPU_ZERO(&usable);
+  return usable;
+}
+
+bool share_of_cores(int rank, int ranks, cpu_set_t& share) noexcept {
+  const cpu_set_t usable = usable_cores();
   CPU_ZERO(&share);
-  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return false;
   const int count = CPU_COUNT(&usable);
   if (count < ranks) return false;
   const int first = count * rank / ranks;
