@@ -9,7 +9,7 @@
 namespace sifr {
 
 Lease::Lease(Lease&& other) noexcept
-    : engine_(std::exchange(other.engine_, nullptr)), unit_(other.unit_) {}
+    : engine_(std::exchange(other.engine_, nullptr)), unit_(std::move(other.unit_)) {}
 
 const ParameterLayout& Lease::place(int parameter) const {
   if (engine_ == nullptr) throw UsageError("a lease was used after it had been moved from");
