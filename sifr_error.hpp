@@ -22,7 +22,8 @@ class SIFR_API Error {
   [[nodiscard]] virtual const char* message() const noexcept = 0;
 };
 
-/// The call is wrong: fix the calling code. The engine's state is as before the call.
+/// The call is wrong: fix the calling code. The engine's state is as before the call, but for
+/// two from step(): docs/porting.md, section 7.
 class SIFR_API UsageError : public std::logic_error, public Error {
  public:
   using std::logic_error::logic_error;

@@ -19,7 +19,7 @@
 
 namespace sifr {
 
-/// A loss or gradient is not finite and the configuration says to stop. Weights are untouched and
+/// A gradient is not finite and the configuration says to stop. Weights are untouched and
 /// the engine stays usable: lower the learning rate or go back to an earlier state.
 class SIFR_API NumericsError : public std::runtime_error, public Error {
  public:
@@ -63,8 +63,9 @@ struct StepReport {
 /// code (rank 0 generates text).
 enum class Residency : std::uint8_t { kStreamed, kWhole };
 
-/// A scope between steps in which weights may be leased in any order and no gradients exist. Its
-/// start and end are collective.
+/// A scope between steps in which weights may be leased in any order and no gradients exist.
+/// Collective: evaluate(), and for kStreamed the engine's next call after the scope, which gives
+/// back what the scope held.
 class SIFR_API Evaluation {
  public:
   Evaluation(Evaluation&& other) noexcept;

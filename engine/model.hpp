@@ -32,7 +32,7 @@ struct Parameter {
   bool decay = true;           // weight decay applies
   bool trainable = true;       // false: frozen, weights and nothing else
   bool keep_fp32 = false;      // stored in fp32 though the model computes in 16 bits
-  bool fp32_gradient = false;  // gradient and wire in fp32
+  bool fp32_gradient = false;  // its wire too, unless communication_data_type says otherwise
   float lr_scale = 1;          // multiplies the learning rate
 };
 

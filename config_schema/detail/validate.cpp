@@ -85,6 +85,11 @@ class Validator {
                  "not have; use stage 0 or 1, or \"micro_batch\"",
                  zero.stage));
     }
+    if (config_.sifr.reduce_at == ReduceAt::kBoundary && config_.communication_data_type) {
+      tell(
+          "/communication_data_type has no effect with \"reduce_at\": \"boundary\", which sends "
+          "fp32 sums");
+    }
   }
 
  private:

@@ -77,6 +77,9 @@ TEST_CASE("options of a stage count at that stage", "[validate][CFG08]") {
             .sifr.reduce_at == sifr::ReduceAt::kBoundary);
   CHECK(has(problem_of(R"({"sifr": {"reduce_at": "boundary"}, "zero_optimization": {"stage": 2}})"),
             "1:24: /sifr/reduce_at"));
+  CHECK(
+      has_notice(parse(R"({"sifr": {"reduce_at": "boundary"}, "communication_data_type": "bf16"})"),
+                 "/communication_data_type has no effect"));
 }
 
 TEST_CASE("a scheduler has the parameters of its type", "[validate]") {
