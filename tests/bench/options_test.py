@@ -1,5 +1,6 @@
 """Benchmarks run at small sizes and refuse those that no machine has. Standard library only."""
 import os
+import resource
 import subprocess
 import sys
 import unittest
@@ -31,6 +32,21 @@ class Options(unittest.TestCase):
         done = run(COLLECTIVES, "--largest", str(2**40))
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("collectives_bench: ", done.stderr)
+
+    def test_ranks_without_threads_to_run_on_are_told(self):
+        def within(mib):
+            """The benchmark's end where its address space is that small."""
+            limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+            command = [COLLECTIVES, "--threads-as-ranks", "64", "--largest", "1024"]
+            return subprocess.run(
+                command, preexec_fn=limit, capture_output=True, text=True, timeout=60, check=False
+            )
+
+        if within(400).returncode not in (0, 1):
+            self.skipTest("a sanitizer needs more addresses")
+        ends = [within(mib) for mib in range(400, 1600, 100)]
+        self.assertLessEqual({done.returncode for done in ends}, {0, 1}, ends)
+        self.assertGreater(len([done for done in ends if "collectives_bench: " in done.stderr]), 2)
 
 
 if __name__ == "__main__":
