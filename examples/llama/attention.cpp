@@ -1,7 +1,6 @@
 #include "examples/llama/attention.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace llama {
 namespace {
@@ -47,8 +46,7 @@ class HeadPass {
 
   void backward(const T* d_output, const Projections<T>& gradients) const {
     const AttentionScratch<T>& scratch = context_.scratch;
-    const HeadDots extent = {length_, group_, size_, context_.shape.query_width()};
-    head_dots(output_, d_output + query_place_, extent, scratch.dots);
+    head_dots(output_, d_output + query_place_, query_heads(), scratch.dots);
     split_heads(d_output + query_place_, query_heads(), scratch.d_output);
     const std::int64_t step = block_positions(length_);
     // From the last block on: it sees every key, so its product writes what the others add to.
@@ -70,12 +68,11 @@ class HeadPass {
 
   [[nodiscard]] AttentionBlock block(std::int64_t first, std::int64_t step) const {
     const std::int64_t end = std::min(first + step, length_);
-    const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size_)));
     return {.first_position = first,
             .rows = (end - first) * group_,
             .keys = end,
             .group = group_,
-            .scale = scale};
+            .scale = attention_scale(size_)};
   }
 
   /// [rows][head_size] · [keys][head_size]ᵀ

@@ -74,14 +74,14 @@ LLAMA_INLINE void backward_rows(const AttentionSoftmaxBackward<T>& pass,
 }
 
 template <class T>
-LLAMA_INLINE void dot_rows(const T* a, const T* b, const HeadDots& extent, float* dots) {
-  for (std::int64_t position = 0; position < extent.length;
-       ++position, a += extent.stride, b += extent.stride) {
-    for (std::int64_t head = 0; head < extent.heads; ++head) {
-      const T* x = a + head * extent.head_size;
-      const T* y = b + head * extent.head_size;
+LLAMA_INLINE void dot_rows(const T* a, const T* b, const HeadGroup& group, float* dots) {
+  for (std::int64_t position = 0; position < group.length;
+       ++position, a += group.stride, b += group.stride) {
+    for (std::int64_t head = 0; head < group.count; ++head) {
+      const T* x = a + head * group.head_size;
+      const T* y = b + head * group.head_size;
       *dots++ =
-          sum_in_lanes(extent.head_size, [=](std::int64_t i) { return widen(x[i]) * widen(y[i]); });
+          sum_in_lanes(group.head_size, [=](std::int64_t i) { return widen(x[i]) * widen(y[i]); });
     }
   }
 }
@@ -106,14 +106,14 @@ LLAMA_CLONES void backward_bf16(const AttentionSoftmaxBackward<bfloat16>& pass,
                                 const AttentionBlock& block) {
   backward_rows(pass, block);
 }
-LLAMA_CLONES void dots_fp32(const float* a, const float* b, const HeadDots& extent, float* dots) {
-  dot_rows(a, b, extent, dots);
+LLAMA_CLONES void dots_fp32(const float* a, const float* b, const HeadGroup& group, float* dots) {
+  dot_rows(a, b, group, dots);
 }
 LLAMA_CLONES void dots_bf16(const bfloat16* a,
                             const bfloat16* b,
-                            const HeadDots& extent,
+                            const HeadGroup& group,
                             float* dots) {
-  dot_rows(a, b, extent, dots);
+  dot_rows(a, b, group, dots);
 }
 
 }  // namespace
@@ -145,12 +145,12 @@ void attention_softmax_backward(const AttentionSoftmaxBackward<bfloat16>& pass,
 }
 
 template <>
-void head_dots(const float* a, const float* b, const HeadDots& extent, float* dots) {
-  dots_fp32(a, b, extent, dots);
+void head_dots(const float* a, const float* b, const HeadGroup& group, float* dots) {
+  dots_fp32(a, b, group, dots);
 }
 template <>
-void head_dots(const bfloat16* a, const bfloat16* b, const HeadDots& extent, float* dots) {
-  dots_bf16(a, b, extent, dots);
+void head_dots(const bfloat16* a, const bfloat16* b, const HeadGroup& group, float* dots) {
+  dots_bf16(a, b, group, dots);
 }
 
 }  // namespace llama

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "examples/llama/cross_entropy.hpp"
+#include "examples/llama/rotary.hpp"
 
+#include <cmath>
 #include <cstdint>
 
 /// The row-wise part of causal attention between its matrix products. Row r of a block belongs to
@@ -14,8 +16,13 @@ struct AttentionBlock {
   std::int64_t rows = 0;
   std::int64_t keys = 0;   // columns: positions [0, keys)
   std::int64_t group = 1;  // query heads of one key head
-  float scale = 1;         // of the scores: 1 / √head_size
+  float scale = 1;         // of the scores: attention_scale
 };
+
+/// 1 / √head_size
+[[nodiscard]] inline float attention_scale(std::int64_t head_size) noexcept {
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(head_size)));
+}
 
 /// probabilities[rows][keys] = softmax(scores · scale) over the visible keys, 0 behind them;
 /// `stats` is kept per row. The scores are scratch afterwards.
@@ -38,15 +45,9 @@ template <class T>
 void attention_softmax_backward(const AttentionSoftmaxBackward<T>& pass,
                                 const AttentionBlock& block);
 
-/// dots[position · heads + head] = Σ a · b over the head's elements; a and b lie
-/// [position][stride].
-struct HeadDots {
-  std::int64_t length = 0;
-  std::int64_t heads = 1;
-  std::int64_t head_size = 0;
-  std::int64_t stride = 0;
-};
+/// dots[position · count + head] = Σ a · b over the head's elements; a and b lie as a HeadGroup's
+/// `tokens`.
 template <class T>
-void head_dots(const T* a, const T* b, const HeadDots& extent, float* dots);
+void head_dots(const T* a, const T* b, const HeadGroup& group, float* dots);
 
 }  // namespace llama

@@ -5,7 +5,6 @@
 #include "examples/llama/rms_norm.hpp"
 #include "examples/llama/swiglu.hpp"
 
-#include <cmath>
 #include <string>
 #include <type_traits>
 
@@ -112,9 +111,11 @@ void Decoder<T>::attend(std::int64_t layer, std::int64_t kv_head) {
   const std::int64_t group = shape_.heads / shape_.kv_heads;
   const std::int64_t first = (layer * shape_.kv_heads + kv_head) * positions_ * size;
   const MatrixExtent past = {position_ + 1, size};
-  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
-  const AttentionBlock row = {
-      .first_position = position_, .rows = 1, .keys = past.rows, .group = 1, .scale = scale};
+  const AttentionBlock row = {.first_position = position_,
+                              .rows = 1,
+                              .keys = past.rows,
+                              .group = 1,
+                              .scale = attention_scale(size)};
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     matrix_vector(arrays_.key_cache + first, arrays_.turned + head * size, past, arrays_.scores);
     SoftmaxRow stats;

@@ -67,9 +67,9 @@ class Llama::NetworkOf final : public Network {
   std::vector<float> logits(sifr::Engine& engine, std::span<const std::int32_t> tokens) override {
     LeasedSource<T> source = source_of(engine);
     const Extent extent = {1, static_cast<std::int64_t>(tokens.size())};
-    std::vector<float> values;
-    for (const T value : transformer_for(engine, extent).logits(source, tokens))
-      values.push_back(widen(value));
+    const std::span<const T> logits = transformer_for(engine, extent).logits(source, tokens);
+    std::vector<float> values(logits.size());
+    std::transform(logits.begin(), logits.end(), values.begin(), [](T one) { return widen(one); });
     return values;
   }
 
