@@ -3,22 +3,17 @@
 #include "engine/io_error.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fcntl.h>
 #include <optional>
-#include <unistd.h>
 #include <vector>
 
 namespace llama {
 namespace {
 
-constexpr std::int64_t kByteVocab = 256;
 constexpr std::int64_t kHeaderBytes = 256 * sizeof(std::int32_t);
 constexpr std::int64_t kPiece = 4096;  // tokens looked at at once
 constexpr std::int64_t kMostTokenBytes = 4;
@@ -69,42 +64,29 @@ void widen(const std::byte* source, std::int64_t token_bytes, std::span<std::int
   }
 }
 
-FileDescriptor open_to_read(const std::filesystem::path& path) {
-  // A pipe without a writer would be waited for.
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (file.number() < 0) throw sifr::IoError(path, "cannot be opened", errno);
-  return file;
-}
-
-std::int64_t size_of(const FileDescriptor& file, const std::filesystem::path& path) {
-  struct stat status = {};
-  if (::fstat(file.number(), &status) != 0) throw sifr::IoError(path, "cannot be examined", errno);
-  if (!S_ISREG(status.st_mode)) throw sifr::IoError(path, "is not a regular file");
-  return status.st_size;
-}
-
 }  // namespace
 
 TokenFile::TokenFile(const std::filesystem::path& path, std::int64_t vocab)
-    : path_(path), file_(open_to_read(path)), count_(size_of(file_, path)) {
-  if (count_ == 0) throw sifr::IoError(path_, "is empty; it should hold text or tokens");
+    : file_(path), count_(file_.bytes()) {
+  if (count_ == 0) throw sifr::IoError(path, "is empty; it should hold text or tokens");
   read_header();
-  if (header_bytes_ == 0) check_text(vocab);
+  const bool is_text = header_bytes_ == 0;
+  if (is_text) check_text(vocab);
   vocab_ = vocab;
-  for_each_piece(*this, [](auto&&...) {});  // read() compares
+  if (!is_text) for_each_piece(*this, [](auto&&...) {});  // read() compares
 }
 
 void TokenFile::read_header() {
   std::array<std::int32_t, 3> words = {};
   if (count_ < static_cast<std::int64_t>(sizeof(words))) return;
-  read_bytes(0, std::as_writable_bytes(std::span(words)));
+  file_.read(0, std::as_writable_bytes(std::span(words)));
   const auto* format = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& candidate) {
     return candidate.magic == words[0];
   });
   if (format == kFormats.end()) return;
   if (words[1] != format->version && words[1] != format->older_version) {
     throw sifr::IoError(
-        path_,
+        path(),
         fmt::format(
             "has version {} of the format {} in its header, and only version {} is known; {}",
             words[1],
@@ -121,7 +103,7 @@ void TokenFile::read_header() {
 void TokenFile::check_size(std::int64_t count, std::int64_t token_bytes) const {
   const std::int64_t expected = kHeaderBytes + count * token_bytes;
   if (count < 0 || expected != count_) {
-    throw sifr::IoError(path_,
+    throw sifr::IoError(path(),
                         fmt::format("has a header of {} tokens of {} bytes, which is a file of {} "
                                     "bytes, but it has {}; was it cut short?",
                                     count,
@@ -137,14 +119,14 @@ void TokenFile::check_text(std::int64_t vocab) const {
     const auto found = std::find(bytes.begin(), bytes.end(), 0);
     if (!nul && found != bytes.end()) nul = first + (found - bytes.begin());
   });
-  if (path_.extension() == ".bin" || nul) {
+  if (path().extension() == ".bin" || nul) {
     const auto found = nul ? fmt::format("byte {} is 0", *nul) : "its name ends in .bin";
     throw sifr::IoError(
-        path_,
+        path(),
         fmt::format("is neither text ({}) nor has it llm.c's header; {}", found, kHowToWriteOne));
   }
   if (vocab != kByteVocab) {
-    throw sifr::IoError(path_,
+    throw sifr::IoError(path(),
                         fmt::format("is text, whose bytes are the tokens, which needs vocab=256, "
                                     "but the model has {}; tokenize it into a .bin; {}",
                                     vocab,
@@ -155,7 +137,7 @@ void TokenFile::check_text(std::int64_t vocab) const {
 void TokenFile::check_tokens(std::int64_t first, std::span<const std::int32_t> tokens) const {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] >= 0 && tokens[i] < vocab_) continue;
-    throw sifr::IoError(path_,
+    throw sifr::IoError(path(),
                         fmt::format("holds token {} at place {}, but the model's vocabulary has "
                                     "{}; was it tokenized for another model?",
                                     static_cast<std::uint32_t>(tokens[i]),
@@ -164,26 +146,12 @@ void TokenFile::check_tokens(std::int64_t first, std::span<const std::int32_t> t
   }
 }
 
-// Not mapped: touching pages that a shorter file no longer has would end the process.
-void TokenFile::read_bytes(std::int64_t from, std::span<std::byte> bytes) const {
-  while (!bytes.empty()) {
-    const ssize_t length = ::pread(file_.number(), bytes.data(), bytes.size(), from);
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0) throw sifr::IoError(path_, "cannot be read", errno);
-    if (length == 0)
-      throw sifr::IoError(
-          path_, fmt::format("has no byte {} any more; was it cut short after the start?", from));
-    from += length;
-    bytes = bytes.subspan(static_cast<std::size_t>(length));
-  }
-}
-
 void TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const {
   std::array<std::byte, kPiece* kMostTokenBytes> stored = {};
   while (!tokens.empty()) {
     const auto piece = tokens.first(std::min<std::size_t>(tokens.size(), kPiece));
     const auto bytes = piece.size() * static_cast<std::size_t>(token_bytes_);
-    read_bytes(header_bytes_ + first * token_bytes_, std::span(stored).first(bytes));
+    file_.read(header_bytes_ + first * token_bytes_, std::span(stored).first(bytes));
     widen(stored.data(), token_bytes_, piece);
     check_tokens(first, piece);
     first += static_cast<std::int64_t>(piece.size());

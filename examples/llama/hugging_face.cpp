@@ -1,15 +1,14 @@
 #include "examples/llama/hugging_face.hpp"
 
 #include "engine/io_error.hpp"
-#include "examples/llama/mapped_file.hpp"
 #include "examples/llama/parameters.hpp"
+#include "examples/llama/strict_json.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
 #include <set>
 
 namespace llama {
@@ -17,33 +16,17 @@ namespace {
 
 constexpr std::string_view kHead = "lm_head.weight";
 constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
-constexpr std::size_t kMostNamed = 20;  // problems in one message
-
-std::string text_of(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
-
-bool are_equal(const sifr::SafetensorsTensor& left, const sifr::SafetensorsTensor& right) {
-  return left.dtype == right.dtype && left.shape == right.shape &&
-         std::equal(left.bytes.begin(), left.bytes.end(), right.bytes.begin(), right.bytes.end());
-}
+constexpr std::size_t kMostNamed = 20;   // problems in one message
+constexpr std::size_t kPiece = 1 << 20;  // bytes compared at once
 
 // Buffers that early versions saved, which are computed from rope_theta.
 bool is_buffer(std::string_view name) {
   return name.ends_with(".rotary_emb.inv_freq");
 }
 
-std::vector<NamedParameter> parameters_of(const LlamaShape& shape) {
-  std::vector<NamedParameter> all;
-  for (const NamedUnit& unit : units_of(shape))
-    all.insert(all.end(), unit.parameters.begin(), unit.parameters.end());
-  return all;
-}
-
 std::map<std::string, std::string> weight_map(const std::filesystem::path& index) {
   try {
-    const auto json = nlohmann::json::parse(text_of(index));
+    const auto json = parse_strict_json(text_of(index), index);
     return json.at("weight_map").get<std::map<std::string, std::string>>();
   } catch (const nlohmann::json::exception& error) {
     throw sifr::IoError(
@@ -66,7 +49,7 @@ void HuggingFaceModel::open_files() {
   const auto single = folder_ / "model.safetensors";
   const auto index = folder_ / "model.safetensors.index.json";
   if (std::filesystem::exists(single)) {
-    add_file(std::make_shared<sifr::SafetensorsFile>(single));
+    add_file(std::make_shared<WeightsFile>(single));
   } else if (std::filesystem::exists(index)) {
     open_shards(index);
   } else {
@@ -86,7 +69,7 @@ void HuggingFaceModel::open_shards(const std::filesystem::path& index) {
     if (std::filesystem::path(name).filename() != name || name == "..")
       throw sifr::IoError(
           index, fmt::format("names the shard '{}', which is not a file of the folder", name));
-    add_file(std::make_shared<sifr::SafetensorsFile>(folder_ / name));
+    add_file(std::make_shared<WeightsFile>(folder_ / name));
   }
   for (const auto& [tensor, file] : places) {
     const auto found = tensors_.find(tensor);
@@ -96,7 +79,7 @@ void HuggingFaceModel::open_shards(const std::filesystem::path& index) {
   }
 }
 
-void HuggingFaceModel::add_file(const std::shared_ptr<const sifr::SafetensorsFile>& file) {
+void HuggingFaceModel::add_file(const std::shared_ptr<const WeightsFile>& file) {
   for (const sifr::SafetensorsTensor& tensor : file->tensors()) {
     const auto [place, is_new] = tensors_.try_emplace(tensor.name, Place{file, &tensor});
     if (!is_new) {
@@ -133,6 +116,21 @@ std::vector<std::string> HuggingFaceModel::wrong_tensors() const {
   return problems;
 }
 
+bool HuggingFaceModel::are_equal(const Place& left, const Place& right) {
+  if (left.tensor->dtype != right.tensor->dtype || left.tensor->shape != right.tensor->shape)
+    return false;
+  const std::size_t size = left.tensor->bytes.size();
+  const auto piece_of = [&](const Place& place, std::size_t first) {
+    std::vector<std::byte> piece(std::min(kPiece, size - first));
+    place.file->read_bytes(*place.tensor, static_cast<std::int64_t>(first), piece);
+    return piece;
+  };
+  for (std::size_t first = 0; first < size; first += kPiece) {
+    if (piece_of(left, first) != piece_of(right, first)) return false;
+  }
+  return true;
+}
+
 std::vector<std::string> HuggingFaceModel::superfluous_tensors() const {
   std::set<std::string> expected;
   for (NamedParameter& parameter : parameters_of(config_.shape))
@@ -143,7 +141,7 @@ std::vector<std::string> HuggingFaceModel::superfluous_tensors() const {
     if (expected.contains(name) || is_buffer(name)) continue;
     // Some programs write a tied head's copy along; it must then be one.
     const bool is_tied_head = name == kHead && embedding != tensors_.end();
-    if (is_tied_head && are_equal(*place.tensor, *embedding->second.tensor)) continue;
+    if (is_tied_head && are_equal(place, embedding->second)) continue;
     problems.push_back(
         is_tied_head
             ? fmt::format("'{}' differs from the embedding, but config.json ties them", name)

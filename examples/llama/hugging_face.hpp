@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/model.hpp"
-#include "engine/safetensors.hpp"
 #include "examples/llama/hugging_face_config.hpp"
+#include "examples/llama/weights_file.hpp"
 
 #include <filesystem>
 #include <map>
@@ -14,8 +14,8 @@
 namespace llama {
 
 /// A model folder in Hugging Face's format: config.json, and model.safetensors or the shards that
-/// model.safetensors.index.json lists. The weights are mapped: what no fill asks for is never read.
-/// Thread-safe once made.
+/// model.safetensors.index.json lists. Weights that no fill asks for are never read. Thread-safe
+/// once made.
 class HuggingFaceModel {
  public:
   /// Throws sifr::IoError: a file is missing or malformed, the model is no Llama of this kind, or
@@ -27,17 +27,19 @@ class HuggingFaceModel {
   [[nodiscard]] const LlamaShape& shape() const noexcept { return config_.shape; }
 
   /// Reads any stretch of the parameter straight from its file, widened to fp32. Keeps the file
-  /// mapped. Throws sifr::UsageError for a name that the model does not have.
+  /// open. Throws sifr::UsageError for a name that the model does not have; the fill throws
+  /// sifr::IoError where somebody has cut the file short.
   [[nodiscard]] sifr::Fill fill(std::string_view name) const;
 
  private:
   struct Place {
-    std::shared_ptr<const sifr::SafetensorsFile> file;
+    std::shared_ptr<const WeightsFile> file;
     const sifr::SafetensorsTensor* tensor = nullptr;
   };
+  [[nodiscard]] static bool are_equal(const Place& left, const Place& right);
   void open_files();
   void open_shards(const std::filesystem::path& index);
-  void add_file(const std::shared_ptr<const sifr::SafetensorsFile>& file);
+  void add_file(const std::shared_ptr<const WeightsFile>& file);
   void check_tensors() const;
   [[nodiscard]] std::vector<std::string> wrong_tensors() const;
   [[nodiscard]] std::vector<std::string> superfluous_tensors() const;

@@ -2,6 +2,7 @@
 
 #include "engine/io_error.hpp"
 #include "examples/llama/hugging_face_keys.hpp"
+#include "examples/llama/strict_json.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,8 +15,6 @@ namespace llama {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kDeepestNesting = 64;
 
 /// Reads keys and collects everything that is wrong.
 class Reader {
@@ -33,7 +32,7 @@ class Reader {
     shape.head_size = whole("head_dim", shape.heads > 0 ? shape.hidden / shape.heads : 0);
     shape.intermediate = whole("intermediate_size");
     shape.vocab = whole("vocab_size");
-    shape.rms_eps = number(json_, "rms_norm_eps", shape.rms_eps);
+    shape.rms_eps = number(json_, "rms_norm_eps").value_or(shape.rms_eps);
     read_tied();
     read_rope();
     read_others();
@@ -57,17 +56,18 @@ class Reader {
       if (!otherwise) problems_.push_back(key + " is missing");
       return otherwise.value_or(0);
     }
-    const bool fits = value->is_number_unsigned() && *value <= std::int64_t{1} << 40;
+    const bool fits = value->is_number_unsigned() && value->get<std::uint64_t>() <= std::uint64_t{1}
+                                                                                        << 40;
     if (!fits) wrong(key, "is not a size");
     return fits ? value->get<std::int64_t>() : 0;
   }
 
-  double number(const Json& object, const std::string& key, double otherwise) {
+  std::optional<double> number(const Json& object, const std::string& key) {
     const Json* value = find(object, key);
-    if (value == nullptr) return otherwise;
+    if (value == nullptr) return std::nullopt;
     if (value->is_number()) return value->get<double>();
     problems_.push_back(fmt::format("{} = {} is not a number", key, value->dump()));
-    return otherwise;
+    return std::nullopt;
   }
 
   void read_tied() {
@@ -77,12 +77,10 @@ class Reader {
     config_.shape.tied = tied != nullptr && tied->is_boolean() && tied->get<bool>();
   }
 
-  // rope_theta stands at the top, in rope_parameters, or in both; then they must agree.
+  // rope_theta stands at the top, in rope_parameters or rope_scaling, or in several; then they must
+  // agree.
   void read_rope() {
-    LlamaShape& shape = config_.shape;
-    const bool has_old = find(json_, "rope_theta") != nullptr;
-    const double old_theta = number(json_, "rope_theta", shape.rope_theta);
-    shape.rope_theta = old_theta;
+    std::optional<double> theta = number(json_, "rope_theta");
     for (const char* key : {"rope_parameters", "rope_scaling"}) {
       const Json* rope = find(json_, key);
       if (rope == nullptr) continue;
@@ -90,12 +88,14 @@ class Reader {
         wrong(key, "is not an object");
         continue;
       }
-      shape.rope_theta = number(*rope, "rope_theta", shape.rope_theta);
+      const std::optional<double> other = number(*rope, "rope_theta");
+      if (theta && other && *theta != *other)
+        problems_.push_back(
+            fmt::format("rope_theta = {} contradicts {}, which say {}", *theta, key, *other));
+      if (!theta) theta = other;
       read_rope_type(key, *rope);
     }
-    if (has_old && shape.rope_theta != old_theta)
-      wrong("rope_theta",
-            fmt::format("contradicts rope_parameters, which say {}", shape.rope_theta));
+    config_.shape.rope_theta = theta.value_or(config_.shape.rope_theta);
   }
 
   void read_rope_type(const char* key, const Json& rope) {
@@ -115,7 +115,9 @@ class Reader {
 
   void read_others() {
     for (const auto& [key, value] : json_.items()) {
-      switch (effect_of(key, value.dump())) {
+      // A whole number may be written as 1 or 1.0.
+      const Json& plain = value.is_number() ? Json(value.get<double>()) : value;
+      switch (effect_of(key, plain.dump())) {
         case KeyEffect::kNone:
           break;
         case KeyEffect::kChangesNumbers:
@@ -172,17 +174,7 @@ Json new_config(const LlamaShape& shape) {
 HuggingFaceConfig parse_hugging_face_config(std::string_view json,
                                             const std::filesystem::path& path) {
   HuggingFaceConfig config{.shape = {}, .json = std::string(json), .notices = {}};
-  Json parsed;
-  // What writes or compares the values calls itself for each level.
-  const auto bound = [&path](int depth, Json::parse_event_t, const Json&) {
-    if (depth <= kDeepestNesting) return true;
-    throw sifr::IoError(path, fmt::format("nests deeper than {} levels", kDeepestNesting));
-  };
-  try {
-    parsed = Json::parse(json, bound);
-  } catch (const Json::exception& error) {
-    throw sifr::IoError(path, fmt::format("is not JSON: {}", error.what()));
-  }
+  const Json parsed = parse_strict_json(json, path);
   if (!parsed.is_object()) throw sifr::IoError(path, "is not a JSON object");
   auto problems = Reader(parsed, config).read();
   if (problems.empty()) {

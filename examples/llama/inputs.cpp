@@ -11,8 +11,6 @@ sifr::Hints with_width(sifr::Hints hints, const LlamaShape& shape) {
   return hints;
 }
 
-constexpr std::int64_t kByteVocab = 256;
-
 void check_prompt(const Options& options, std::int64_t vocab) {
   if (options.generate && vocab != kByteVocab) {
     throw sifr::UsageError(fmt::format(

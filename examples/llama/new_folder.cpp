@@ -2,7 +2,7 @@
 
 #include "device/memory.hpp"
 #include "engine/io_error.hpp"
-#include "examples/llama/mapped_file.hpp"
+#include "examples/llama/input_file.hpp"
 
 #include <fmt/format.h>
 #include <linux/fs.h>
@@ -80,10 +80,9 @@ fs::path create_beside(const fs::path& folder) {
 }
 
 void make_durable(const fs::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const int error = file < 0 || ::fsync(file) != 0 ? errno : 0;
-  if (file >= 0) ::close(file);
-  if (error != 0) throw sifr::IoError(path, "cannot be made durable", error);
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0 || ::fsync(file.number()) != 0)
+    throw sifr::IoError(path, "cannot be made durable", errno);
 }
 
 // Leaves no moment in which neither is there.
@@ -159,10 +158,7 @@ void NewFolder::write_text(std::string_view name, std::string_view text) const {
 
 void NewFolder::copy(const fs::path& from) const {
   // Not by copy_file, which calls a full disk an input/output error.
-  const MappedFile file(from);
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
-                              file.bytes().size());
-  write_text(from.filename().string(), text);
+  write_text(from.filename().string(), text_of(from));
 }
 
 void NewFolder::commit() {

@@ -1,6 +1,9 @@
 #include "examples/llama/parameters.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 namespace llama {
 namespace {
@@ -47,6 +50,13 @@ std::vector<NamedUnit> units_of(const LlamaShape& shape) {
     last.parameters.push_back({"lm_head.weight", {shape.vocab, shape.hidden}, kDeviation, false});
   units.push_back(last);
   return units;
+}
+
+std::vector<NamedParameter> parameters_of(const LlamaShape& shape) {
+  std::vector<NamedParameter> all;
+  for (NamedUnit& unit : units_of(shape))
+    std::move(unit.parameters.begin(), unit.parameters.end(), std::back_inserter(all));
+  return all;
 }
 
 }  // namespace llama

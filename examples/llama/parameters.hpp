@@ -28,4 +28,7 @@ struct NamedUnit {
 /// gradients leases) or "head" (norm and matrix), in the order in which forward uses them.
 [[nodiscard]] std::vector<NamedUnit> units_of(const LlamaShape& shape);
 
+/// Those of all units, end to end.
+[[nodiscard]] std::vector<NamedParameter> parameters_of(const LlamaShape& shape);
+
 }  // namespace llama

@@ -27,10 +27,8 @@ std::vector<T*> carve_all(Carver& carver, const std::vector<std::size_t>& counts
 }  // namespace
 
 template <class T>
-PlainModel<T>::PlainModel(const LlamaShape& shape) : shape_(shape) {
-  for (const NamedUnit& unit : units_of(shape)) {
-    parameters_.insert(parameters_.end(), unit.parameters.begin(), unit.parameters.end());
-  }
+PlainModel<T>::PlainModel(const LlamaShape& shape)
+    : shape_(shape), parameters_(parameters_of(shape)) {
   for (const NamedParameter& parameter : parameters_)
     counts_.push_back(count_of(parameter));
   Carver measure;

@@ -13,10 +13,8 @@ namespace {
 std::vector<sifr::SafetensorsWriter::Declared> declared(const LlamaShape& shape,
                                                         sifr::DType dtype) {
   std::vector<sifr::SafetensorsWriter::Declared> all;
-  for (NamedUnit& unit : units_of(shape)) {
-    for (NamedParameter& parameter : unit.parameters)
-      all.push_back({std::move(parameter.name), dtype, std::move(parameter.shape)});
-  }
+  for (NamedParameter& parameter : parameters_of(shape))
+    all.push_back({std::move(parameter.name), dtype, std::move(parameter.shape)});
   return all;
 }
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -31,10 +30,13 @@ constexpr std::array kCounts = {
 struct NumberKey {
   std::string_view name;
   double LlamaShape::*member;
+  double least;
+  double largest;
 };
+// Far beyond all models, and within fp32, in which the numbers are computed with.
 constexpr std::array kNumbers = {
-    NumberKey{"rope_theta", &LlamaShape::rope_theta},
-    NumberKey{"rms_eps", &LlamaShape::rms_eps},
+    NumberKey{"rope_theta", &LlamaShape::rope_theta, 1, 1e30},
+    NumberKey{"rms_eps", &LlamaShape::rms_eps, 1e-30, 1},
 };
 constexpr std::string_view kExample =
     "'hidden=64,layers=2,heads=4,kv_heads=2,intermediate=128,vocab=256,tied=0'";
@@ -57,6 +59,12 @@ bool read_number(std::string_view text, T& value) {
 
 std::string quoted(std::string_view text) {
   return std::string(1, '\'').append(text).append(1, '\'');
+}
+
+std::string short_text(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
 }
 
 bool read_count(LlamaShape& shape, std::string_view key, std::string_view value, Errors& errors) {
@@ -158,8 +166,9 @@ Errors faults_of(const LlamaShape& shape) {
   }
   for (const NumberKey& number : kNumbers) {
     const double value = shape.*number.member;
-    if (std::isfinite(value) && value > 0) continue;
-    errors.push_back(std::string(number.name) + "=" + std::to_string(value) + ": must be above 0");
+    if (value >= number.least && value <= number.largest) continue;  // NaN is neither
+    errors.push_back(std::string(number.name) + "=" + short_text(value) + ": must be from " +
+                     short_text(number.least) + " to " + short_text(number.largest));
   }
   if (errors.empty() && parameters_of<double>(shape) > kMostParameters)
     errors.emplace_back("has more than 10^15 parameters, which no machine holds");

@@ -35,7 +35,7 @@ struct LlamaShape {
 [[nodiscard]] LlamaShape parse_shape(std::string_view text);
 
 /// Throws std::invalid_argument that lists everything that no Llama can have: sizes below 1, heads
-/// that kv_heads does not divide, an odd head_size, an eps or theta that is not positive.
+/// that kv_heads does not divide, an odd head_size, an eps or theta out of its range.
 void validate(const LlamaShape& shape);
 
 /// The text that parse_shape reads, all keys written.

@@ -57,8 +57,12 @@ TEST_CASE("a shape that no Llama can have is refused with the reason", "[llama]"
                     Contains("hidden=2147483648: must be from 1 to 1000000000"));
   CHECK_THROWS_WITH(llama::parse_shape(std::string(kTiny) + ",head_size=99999999999999999999"),
                     Contains("head_size=99999999999999999999: needs a whole number"));
-  CHECK_THROWS_WITH(llama::parse_shape(std::string(kTiny) + ",rms_eps=nan"),
-                    Contains("rms_eps=nan: must be above 0"));
+  for (const char* value : {"nan", "0", "-1e-05", "1e+300", "1e-300", "inf"})
+    CHECK_THROWS_WITH(llama::parse_shape(std::string(kTiny) + ",rms_eps=" + value),
+                      Contains("rms_eps=" + std::string(value) + ": must be from 1e-30 to 1"));
+  for (const char* value : {"nan", "0", "-10000", "1e+300", "0.5"})
+    CHECK_THROWS_WITH(llama::parse_shape(std::string(kTiny) + ",rope_theta=" + value),
+                      Contains("rope_theta=" + std::string(value) + ": must be from 1 to 1e+30"));
   CHECK_THROWS_AS(llama::parse_shape(""), std::invalid_argument);
 }
 

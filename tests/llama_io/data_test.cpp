@@ -8,6 +8,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <sstream>
+#include <string>
 #include <vector>
 
 using namespace llama;
@@ -109,6 +111,24 @@ TEST_CASE("a file that changes after it was opened is an error", "[llama][data]"
   CHECK_THROWS_WITH(file.read(1, tokens), Contains("x.bin: has no byte 18024 any more"));
   write_file(path, header(20240520, 1, 1) + raw<std::uint16_t>({7}));
   CHECK_THROWS_WITH(file.read(0, std::span(tokens).first(1)), Contains("holds token 7 at place 0"));
+}
+
+TEST_CASE("a text is read once at opening", "[llama][data]") {
+  const auto bytes_read = [] {  // by this process, so far
+    std::istringstream io(read_file("/proc/self/io"));
+    std::string name;
+    std::int64_t bytes = 0;
+    io >> name >> bytes;
+    return bytes;
+  };
+  const TemporaryFolder folder;
+  constexpr std::int64_t kBytes = 1 << 20;
+  write_file(folder / "x.txt", std::string(kBytes, 'x'));
+  const std::int64_t before = bytes_read();
+  const TokenFile file(folder / "x.txt", 256);
+  const std::int64_t read = bytes_read() - before;
+  CHECK(read >= kBytes);
+  CHECK(read < kBytes + kBytes / 2);
 }
 
 TEST_CASE("unigram entropy counts single tokens", "[llama][data]") {

@@ -87,7 +87,7 @@ TEST_CASE("features that change the numbers are refused by name", "[llama][huggi
   CHECK_THAT(error_of(R"({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e5}})"),
              Contains("rope_parameters.rope_type"));
   CHECK_THAT(error_of(R"({"rope_parameters": {"rope_theta": 1e4}})"),
-             Contains("rope_theta = 100000.0 contradicts"));
+             Contains("rope_theta = 100000 contradicts rope_parameters, which say 10000"));
   CHECK_THAT(error_of(R"({"attention_bias": true})"),
              Contains("attention_bias = true changes the numbers"));
   CHECK_THAT(error_of(R"({"mlp_bias": true})"), Contains("mlp_bias"));
@@ -108,6 +108,38 @@ TEST_CASE("a config.json that is wrong says all of it at once", "[llama][hugging
   CHECK_THAT(error_of(R"({"tie_word_embeddings": 1})"), Contains("tie_word_embeddings = 1"));
   CHECK_THROWS_WITH(parse_hugging_face_config("{", "c.json"), Contains("c.json: is not JSON"));
   CHECK_THROWS_WITH(parse_hugging_face_config("[]", "c.json"), Contains("not a JSON object"));
+}
+
+TEST_CASE("numbers of a config.json have their ranges", "[llama][hugging_face]") {
+  for (const char* eps : {"1e300", "0", "0.0", "-1e-6", "1e-300", "2"})
+    CHECK_THAT(error_of(R"({"rms_norm_eps": )" + std::string(eps) + "}"),
+               Contains("rms_eps=") && Contains(": must be from 1e-30 to 1"));
+  for (const char* theta : {"1e300", "0", "-10000", "0.5"})
+    CHECK_THAT(error_of(R"({"rope_theta": )" + std::string(theta) + "}"),
+               Contains("rope_theta=") && Contains(": must be from 1 to 1e+30"));
+  for (const char* size : {"0", "1000000001"})
+    CHECK_THAT(error_of(R"({"vocab_size": )" + std::string(size) + "}"),
+               Contains("vocab=" + std::string(size) + ": must be from 1 to 1000000000"));
+  for (const char* size : {"18446744073709551615", "2e3", "1.5", "true"})
+    CHECK_THAT(error_of(R"({"vocab_size": )" + std::string(size) + "}"),
+               Contains("vocab_size = ") && Contains(" is not a size"));
+  CHECK_THAT(error_of(R"({"rope_theta": null, "rope_parameters": {"rope_theta": 1e4},
+                          "rope_scaling": {"rope_theta": 2e4}})"),
+             Contains("rope_theta = 10000 contradicts rope_scaling, which say 20000"));
+  CHECK(error_of(R"({"logit_scale": 1, "attention_dropout": 0})") == "no error");
+}
+
+TEST_CASE("a key that a config.json has twice is refused by name", "[llama][hugging_face]") {
+  const auto with = [](const std::string& text) {
+    std::string json = base().dump();
+    json.back() = ',';
+    return parse_hugging_face_config(json + text + "}", "config.json");
+  };
+  CHECK_THROWS_WITH(with(R"("hidden_size": 64)"),
+                    Contains("config.json: has the key \"hidden_size\" twice in one object"));
+  CHECK_THROWS_WITH(with(R"("rope_parameters": {"rope_theta": 1e5, "rope_theta": 1e4})"),
+                    Contains("has the key \"rope_theta\" twice"));
+  CHECK_NOTHROW(with(R"("other": [{"a": 1}, {"a": {"a": 1}}])"));
 }
 
 TEST_CASE("an unknown key of a config.json is a notice", "[llama][hugging_face]") {
@@ -145,7 +177,9 @@ TEST_CASE("a config.json written back keeps what the source says", "[llama][hugg
 TEST_CASE("a config.json that nests without end is refused", "[llama][hugging_face]") {
   const auto nested = [](int levels) {
     const auto count = static_cast<std::size_t>(levels);
-    std::string json = base().dump();
+    Json shape = base();
+    shape.erase("rope_scaling");
+    std::string json = shape.dump();
     json.pop_back();
     return json + R"(, "rope_scaling": )" + std::string(count, '[') + std::string(count, ']') + "}";
   };

@@ -23,13 +23,6 @@ inline llama::LlamaShape tiny_shape(bool tied) {
           .tied = tied};
 }
 
-inline std::vector<llama::NamedParameter> parameters_of(const llama::LlamaShape& shape) {
-  std::vector<llama::NamedParameter> all;
-  for (const auto& unit : llama::units_of(shape))
-    all.insert(all.end(), unit.parameters.begin(), unit.parameters.end());
-  return all;
-}
-
 inline std::int64_t count_of(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape)

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstring>
+
 using namespace llama;
 using Catch::Matchers::Contains;
 
@@ -41,6 +43,44 @@ TEST_CASE("a fill reads exactly the stretch that it is asked for", "[llama][hugg
   }
 }
 
+TEST_CASE("weights are widened exactly, at any place", "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  const sifr::DType dtype =
+      GENERATE(sifr::DType::kFloat32, sifr::DType::kBFloat16, sifr::DType::kFloat16);
+  constexpr std::int64_t kCount = 40000;  // more than one piece
+  std::vector<std::byte> bytes(static_cast<std::size_t>(kCount * sifr::size_of(dtype)));
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(i * 37 % 127);
+  sifr::SafetensorsWriter writer(folder / "w", {{"a", dtype, {3}}, {"b", dtype, {kCount}}});
+  writer.write("a", 0, {bytes.data(), 3, dtype});
+  writer.write("b", 0, {bytes.data(), kCount, dtype});
+  writer.finish();
+  const WeightsFile file(folder / "w");
+  const sifr::SafetensorsFile mapped(folder / "w");
+  std::vector<float> values(kCount - 5);
+  std::vector<float> expected(values.size());
+  file.read(file.tensors()[1], 5, values);
+  mapped.read(mapped.tensors()[1], 5, expected);
+  CHECK(std::memcmp(values.data(), expected.data(), values.size() * sizeof(float)) == 0);
+}
+
+TEST_CASE("weights that are cut short after the start are an error that names the file",
+          "[llama][hugging_face]") {
+  const TemporaryFolder folder;
+  const auto path = folder / "model.safetensors";
+  const auto parameters = parameters_of(tiny_shape(false));
+  write_config(folder.path(), tiny_shape(false));
+  write_weights(path, parameters);
+  const HuggingFaceModel model(folder.path());
+  const auto fill = model.fill(parameters.back().name);
+  std::vector<float> values(4);
+  CHECK_NOTHROW(fill(0, values));
+  std::filesystem::resize_file(path, 20);
+  CHECK_THROWS_WITH(
+      fill(0, values),
+      Contains("model.safetensors: has no byte") && Contains("was it cut short after the start?"));
+}
+
 TEST_CASE("shards are found by their index", "[llama][hugging_face]") {
   const TemporaryFolder folder;
   const auto parameters = parameters_of(tiny_shape(true));
@@ -63,6 +103,9 @@ TEST_CASE("shards are found by their index", "[llama][hugging_face]") {
              Contains("places the tensor 'x' in a.safetensors, where it is not"));
   write_file(folder / "model.safetensors.index.json", R"({"weight_map":{"x":"../a.safetensors"}})");
   CHECK_THAT(error_of(folder.path()), Contains("not a file of the folder"));
+  write_file(folder / "model.safetensors.index.json",
+             R"({"weight_map":{"x":"a.safetensors","x":"b.safetensors"}})");
+  CHECK_THAT(error_of(folder.path()), Contains("has the key \"x\" twice"));
   write_file(folder / "model.safetensors.index.json", R"({"weight_map":[]})");
   CHECK_THAT(error_of(folder.path()), Contains("no index of shards"));
 }
@@ -97,6 +140,7 @@ TEST_CASE("a tied head's copy may be there if it is one", "[llama][hugging_face]
 
   const std::vector<float> zeros(32);
   std::vector<sifr::SafetensorsWriter::Declared> declared;
+  declared.reserve(parameters.size());
   for (const auto& one : parameters)
     declared.push_back({one.name, sifr::DType::kFloat32, one.shape});
   sifr::SafetensorsWriter writer(folder / "model.safetensors", declared);
