@@ -21,6 +21,15 @@ std::int64_t bytes_of(const Declared& tensor) {
   return bytes;
 }
 
+/// Of a file: its header has less than 256 bytes for a tensor beside the name.
+std::int64_t most_bytes_of(const std::vector<Declared>& tensors) {
+  constexpr std::int64_t kHeader = 256;
+  std::int64_t bytes = kHeader;
+  for (const Declared& tensor : tensors)
+    bytes += kHeader + static_cast<std::int64_t>(tensor.name.size()) + bytes_of(tensor);
+  return bytes;
+}
+
 bool holds(const std::vector<Declared>& tensors, std::string_view name) {
   return std::any_of(
       tensors.begin(), tensors.end(), [&](const Declared& tensor) { return tensor.name == name; });
@@ -32,10 +41,12 @@ HuggingFaceWriter::HuggingFaceWriter(const SaveOptions& options, std::vector<Dec
     : folder_(options.folder) {
   const sifr::DType dtype = tensors.empty() ? sifr::DType::kFloat32 : tensors.front().dtype;
   split(std::move(tensors), options.shard_bytes);
-  folder_.require_space(bytes_);
+  for (const Shard& shard : shards_)
+    folder_.require_limit(shard.file, most_bytes_of(shard.tensors));
   write_config(options, dtype);
   folder_.require_no_loss();
   if (shards_.size() > 1) write_index();
+  folder_.require_space(bytes_);
 }
 
 void HuggingFaceWriter::split(std::vector<Declared> tensors, std::int64_t shard_bytes) {

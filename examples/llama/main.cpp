@@ -1,4 +1,5 @@
 // Trains a Llama on sifr; --help tells the command line, the README an example.
+#include "examples/llama/console.hpp"
 #include "examples/llama/outputs.hpp"
 #include "examples/llama/oversubscription.hpp"
 #include "examples/llama/ranks.hpp"
@@ -6,7 +7,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <fcntl.h>
 #include <string>
@@ -30,12 +30,14 @@ int run(const llama::Options& options) {
   llama::SignalWatch signals;
   const llama::Inputs inputs(options);
   std::atomic<bool> is_interrupted = false;
-  llama::run_ranks(options.threads_as_ranks, [&](sifr::Context& context) {
+  const auto body = [&](sifr::Context& context) {
     const std::string warning = llama::oversubscription(context, options.threads);
-    if (context.rank() == 0) std::fputs(warning.c_str(), stderr);
+    if (context.rank() == 0 && !warning.empty()) llama::warn(warning);
     llama::Trainer trainer(context, options, inputs, signals);
     if (trainer.run() == llama::End::kInterrupted) is_interrupted = true;
-  });
+  };
+  const sifr::ContextOptions limited{.limits = {.device = options.memory_limit}};
+  llama::run_ranks(options.threads_as_ranks, body, limited);
   return is_interrupted ? kExitInterrupted : 0;
 }
 
@@ -46,14 +48,16 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (ulimit -f) is an error that tells its name
   try {
     const llama::ParsedOptions parsed = llama::parse_options(argc, argv);
-    return parsed.options ? run(*parsed.options) : parsed.exit_code;
+    const int exit_code = parsed.options ? run(*parsed.options) : parsed.exit_code;
+    llama::require_printed();
+    return exit_code;
   } catch (const sifr::UsageError& error) {  // here the call is the command line
-    std::fprintf(stderr, "llama: %s\n", error.message());
+    llama::warn(error.message());
     return kExitUsage;
   } catch (const sifr::Error& error) {
-    std::fprintf(stderr, "llama: %s\n", error.message());
+    llama::warn(error.message());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "llama: %s\n", error.what());
+    llama::warn(error.what());
   }
   return 1;
 }

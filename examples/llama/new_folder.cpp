@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <linux/fs.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -123,6 +124,18 @@ NewFolder::NewFolder(const fs::path& folder) : folder_(model_folder(folder)) {
 NewFolder::~NewFolder() {
   std::error_code ignored;
   if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+}
+
+void NewFolder::require_limit(std::string_view name, std::int64_t bytes) const {
+  struct rlimit limit = {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  if (static_cast<rlim_t>(bytes) <= limit.rlim_cur) return;
+  throw sifr::IoError(
+      folder_ / name,
+      fmt::format("cannot be written: needs {} bytes, a file may have {} (ulimit -f)",
+                  bytes,
+                  limit.rlim_cur),
+      EFBIG);
 }
 
 void NewFolder::require_space(std::int64_t bytes) const {

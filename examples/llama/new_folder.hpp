@@ -22,6 +22,8 @@ class NewFolder {
 
   /// Where to write the files.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return temporary_; }
+  /// Throws unless the process may write a file of that many bytes.
+  void require_limit(std::string_view name, std::int64_t bytes) const;
   /// Throws unless that many bytes are free.
   void require_space(std::int64_t bytes) const;
   /// Throws where the folder holds tokenizer files that were not written or copied anew.

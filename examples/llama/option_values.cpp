@@ -17,6 +17,7 @@ namespace {
 // Products of two counts, such as a step and a step's samples, stay inside int64.
 constexpr std::int64_t kLargestCount = std::numeric_limits<std::int32_t>::max();
 constexpr int kMostThreads = 1024;
+constexpr std::int64_t kMiB = 1 << 20;
 
 template <class T>
 bool read_number(std::string_view text, T least, T largest, T& value) {
@@ -36,6 +37,20 @@ bool read_tokens(std::string_view text, std::vector<std::int32_t>& tokens) {
     if (!read_number(one, 0, kLargest, tokens.emplace_back())) return false;
     first = comma + 1;
   }
+  return true;
+}
+
+bool read_size(std::string_view text, std::int64_t& bytes) {
+  std::int64_t unit = 1;
+  for (const auto& [name, unit_bytes] : {std::pair("MiB", kMiB), std::pair("GiB", 1024 * kMiB)}) {
+    if (!text.ends_with(name)) continue;
+    unit = unit_bytes;
+    text.remove_suffix(std::string_view(name).size());
+    break;
+  }
+  const std::int64_t largest = std::numeric_limits<std::int64_t>::max() / unit;
+  if (!read_number(text, std::int64_t{1}, largest, bytes)) return false;
+  bytes *= unit;
   return true;
 }
 
@@ -88,9 +103,8 @@ CLI::Option* StrictOptions::add(const std::string& name,
     if (read(text)) return;
     throw CLI::ValidationError(name, fmt::format("needs {}, and '{}' was given", allowed, text));
   };
-  CLI::Option* option = app_.add_option_function<std::string>(name, take, std::move(about))
-                            ->type_name(std::move(type));
-  return option;
+  return app_.add_option_function<std::string>(name, take, std::move(about))
+      ->type_name(std::move(type));
 }
 
 CLI::Option* StrictOptions::path(const std::string& name,
@@ -136,6 +150,17 @@ CLI::Option* StrictOptions::seed(const std::string& name,
     return read_number(text, std::uint64_t{0}, kLargest, value.emplace());
   };
   return add(name, "INT", whole_number_in(std::uint64_t{0}, kLargest), read, std::move(about));
+}
+
+CLI::Option* StrictOptions::size(const std::string& name,
+                                 std::optional<std::int64_t>& value,
+                                 std::string about) {
+  const auto read = [&value](std::string_view text) { return read_size(text, value.emplace()); };
+  return add(name,
+             "SIZE",
+             "a whole number of bytes, MiB or GiB, such as 1073741824, 1024MiB or 1GiB",
+             read,
+             std::move(about));
 }
 
 CLI::Option* StrictOptions::amount(const std::string& name, double& value, std::string about) {

@@ -47,6 +47,9 @@ void add_training(CLI::App& app, Options& options, Texts& texts) {
   strict.threads("--threads",
                  options.threads,
                  "of each rank's matrix products (1); part of the number format");
+  strict.size("--memory-limit",
+              options.memory_limit,
+              "of each rank: bytes, or such as 512MiB or 2GiB; the plan must fit");
   app.add_flag("--recompute", options.recompute, "keep only the blocks' inputs for backward");
   app.add_flag("--no-decay-norms", options.no_decay_norms, "no weight decay of norms' weights");
   app.add_option("--hint", texts.hints, "name=value that \"auto\" in the config stands for");

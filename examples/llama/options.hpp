@@ -25,6 +25,7 @@ struct Options {
   std::optional<std::uint64_t> seed;  // unset: the config's
   int threads_as_ranks = 0;           // 0: ranks are processes, told by the environment
   int threads = 1;
+  std::optional<std::int64_t> memory_limit = {};  // bytes of a rank
   bool recompute = false;
   bool no_decay_norms = false;
   sifr::Hints hints;

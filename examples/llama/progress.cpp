@@ -1,10 +1,11 @@
 #include "examples/llama/progress.hpp"
 
+#include "examples/llama/console.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace llama {
 namespace {
@@ -21,15 +22,19 @@ std::string format_duration(double seconds) {
   return fmt::format("{}:{:02}", total / 60, total % 60);
 }
 
-void Progress::show(const StepMetrics& metrics) {
+std::string Progress::line(const StepMetrics& metrics, Clock::time_point now) {
+  ++count_;
   tokens_ += metrics.tokens;
   seconds_ += metrics.seconds;
   const std::int64_t done = metrics.step + 1;
-  const auto now = Clock::now();
-  if (done != 1 && done != steps_ && now - last_ < kPause) return;
+  if (done != 1 && done != steps_ && now - last_ < kPause) return "";
+  const double rate = seconds_ > 0 ? static_cast<double>(tokens_) / seconds_ : 0;
+  const double per_step = seconds_ / static_cast<double>(count_);
   last_ = now;
-  const double per_step = seconds_ / static_cast<double>(done);
-  fmt::print(
+  count_ = 0;
+  tokens_ = 0;
+  seconds_ = 0;
+  return fmt::format(
       "step {}/{}  loss {:.4f}  lr {:.2e}  norm {:.3f}{}  {:.0f} tokens/s  "
       "device {:.0f} MiB  ETA {}\n",
       done,
@@ -38,10 +43,13 @@ void Progress::show(const StepMetrics& metrics) {
       metrics.report.lr,
       metrics.report.gradient_norm,
       metrics.report.outcome == sifr::Outcome::kSkipped ? "  skipped" : "",
-      seconds_ > 0 ? static_cast<double>(tokens_) / seconds_ : 0,
+      rate,
       static_cast<double>(metrics.memory.total(sifr::Tier::kDevice).now) / kMiB,
       format_duration(per_step * static_cast<double>(steps_ - done)));
-  std::fflush(stdout);
+}
+
+void Progress::show(const StepMetrics& metrics) {
+  print(line(metrics, Clock::now()));
 }
 
 }  // namespace llama

@@ -47,41 +47,23 @@ void run_one(sifr::Context& context,
   }
 }
 
-std::vector<sifr::Context> contexts_of(int threads) {
+std::vector<sifr::Context> contexts_of(int threads, const sifr::ContextOptions& options) {
   try {
-    return sifr::Context::threads(threads);
+    return sifr::Context::threads(threads, options);
   } catch (const std::system_error& error) {  // their workers are threads too
     throw std::runtime_error(
         fmt::format("--threads-as-ranks: {} ranks cannot be started: {}", threads, error.what()));
   }
 }
 
-/// Joins them at its end, however that comes.
-class Threads {
- public:
-  explicit Threads(std::size_t count) { threads_.reserve(count); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-  ~Threads() {
-    for (std::thread& thread : threads_)
-      thread.join();
-  }
-  template <class F>
-  void start(const F& body) {
-    threads_.emplace_back(body);
-  }
-
- private:
-  std::vector<std::thread> threads_;
-};
-
 void run_on_threads(std::vector<sifr::Context>& contexts,
                     const std::function<void(sifr::Context&)>& body,
                     FirstFailure& failure) {
-  Threads ranks(contexts.size());
+  std::vector<std::jthread> ranks;  // joined at their end, however that comes
+  ranks.reserve(contexts.size());
   for (sifr::Context& context : contexts) {
     try {
-      ranks.start([&] { run_one(context, body, failure); });
+      ranks.emplace_back([&] { run_one(context, body, failure); });
     } catch (const std::system_error& error) {
       const std::string text =
           fmt::format("--threads-as-ranks: rank {} of {} cannot be started: {}",
@@ -97,16 +79,17 @@ void run_on_threads(std::vector<sifr::Context>& contexts,
 
 }  // namespace
 
-void run_ranks(int threads, const std::function<void(sifr::Context&)>& body) {
+void run_ranks(int threads,
+               const std::function<void(sifr::Context&)>& body,
+               const sifr::ContextOptions& options) {
   FirstFailure failure;
   if (threads == 0) {
-    sifr::Context context = sifr::Context::from_environment();
+    sifr::Context context = sifr::Context::from_environment(options);
     run_one(context, body, failure);
-    failure.rethrow();
-    return;
+  } else {
+    std::vector<sifr::Context> contexts = contexts_of(threads, options);
+    run_on_threads(contexts, body, failure);
   }
-  std::vector<sifr::Context> contexts = contexts_of(threads);
-  run_on_threads(contexts, body, failure);
   failure.rethrow();
 }
 

@@ -1,8 +1,12 @@
 #include "examples/llama/save.hpp"
 
+#include "examples/llama/console.hpp"
 #include "examples/llama/failure.hpp"
 #include "examples/llama/parameters.hpp"
 
+#include <fmt/format.h>
+
+#include <cerrno>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -53,7 +57,12 @@ void try_to_save(sifr::Context& context,
                  sifr::DType compute,
                  sifr::ExportAs what) {
   on_root(context, "--save", [&] {
-    const HuggingFaceWriter writer(options, declared(options.shape, stored_dtype(compute, what)));
+    try {
+      const HuggingFaceWriter writer(options, declared(options.shape, stored_dtype(compute, what)));
+    } catch (const sifr::IoError& error) {
+      if (error.error_number() != ENOSPC) throw;
+      warn(fmt::format("{}; make room until it is saved", error.message()));
+    }
   });
 }
 

@@ -17,7 +17,8 @@ void save_model(sifr::Engine& engine,
                 sifr::ExportAs what);
 
 /// Collective: finds out before any training what would keep save_model from writing: the name,
-/// what it holds, its parent, the space. Throws as save_model does; nothing is left behind.
+/// what it holds, its parent, a limit on files' sizes. Throws as save_model does; nothing is left
+/// behind. Too little space is a warning: there may be more when the training has ended.
 void try_to_save(sifr::Context& context,
                  const SaveOptions& options,
                  sifr::DType compute,

@@ -1,5 +1,6 @@
 #include "examples/llama/trainer.hpp"
 
+#include "examples/llama/console.hpp"
 #include "examples/llama/evaluation.hpp"
 #include "examples/llama/failure.hpp"
 #include "examples/llama/save.hpp"
@@ -7,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 #include <string>
 
 namespace llama {
@@ -82,8 +82,9 @@ End Trainer::run() {
   for (std::int64_t step = 0; step < options_.steps; ++step) {
     report(train_step(step));
     if (is_interrupted()) {
-      if (is_root()) fmt::print("interrupted after step {} of {}\n", step + 1, options_.steps);
-      if (!options_.save.empty()) save();
+      if (is_root())
+        print(fmt::format("interrupted after step {} of {}\n", step + 1, options_.steps));
+      save();
       return End::kInterrupted;
     }
     do_between_steps(step + 1);
@@ -127,53 +128,69 @@ void Trainer::report(const StepMetrics& metrics) {
   StepMetrics complete = metrics;
   complete.memory = engine_.memory();
   if (options_.hash_weights) complete.weights_hash = engine_.weights_hash();
-  on_root(engine_.context(), "--metrics", [&] {
-    if (metrics_) metrics_->write(complete);
-    progress_.show(complete);
-  });
+  write_metrics(complete);
+  if (is_root()) progress_.show(complete);
+}
+
+// Weights that are trained outlive a disk that has filled up.
+void Trainer::write_metrics(const StepMetrics& metrics) {
+  try {
+    on_root(engine_.context(), "--metrics", [&] {
+      if (metrics_) metrics_->write(metrics);
+    });
+  } catch (const RootFailed&) {
+    save_or_warn("not saved");
+    throw;
+  } catch (const sifr::IoError&) {
+    save_or_warn("not saved");
+    throw;
+  }
 }
 
 void Trainer::do_between_steps(std::int64_t done) {
   if (done == options_.steps) return;  // finish() does all of it
   if (options_.eval_every > 0 && done % options_.eval_every == 0) evaluate();
   if (options_.save_every == 0 || done % options_.save_every != 0) return;
-  try {
-    save();
-  } catch (const RootFailed&) {  // told by rank 0
-  } catch (const sifr::IoError& error) {
-    fmt::print(stderr, "not saved after step {}, training goes on: {}\n", done, error.message());
-  }
+  save_or_warn(fmt::format("not saved after step {}, training goes on", done));
 }
 
 void Trainer::evaluate() {
   if (inputs_.held_out() == nullptr) return;
   const double loss = held_out_loss(engine_, model_, *inputs_.held_out(), engine_.batch().micro);
   const double entropy = inputs_.held_out_entropy();
-  if (is_root()) {
-    fmt::print("held-out loss {:.4f}, unigram entropy {:.4f}, ratio {:.3f}\n",
-               loss,
-               entropy,
-               loss / entropy);
-    std::fflush(stdout);
-  }
+  if (!is_root()) return;
+  print(fmt::format("held-out loss {:.4f}, unigram entropy {:.4f}, ratio {:.3f}\n",
+                    loss,
+                    entropy,
+                    loss / entropy));
 }
 
 void Trainer::save() {
+  if (options_.save.empty()) return;
   save_model(engine_, save_options(), engine_dtype(), saved_as());
-  if (is_root()) fmt::print("saved {}\n", options_.save.string());
+  if (is_root()) print(fmt::format("saved {}\n", options_.save.string()));
+}
+
+void Trainer::save_or_warn(const std::string& otherwise) {
+  try {
+    save();
+  } catch (const RootFailed&) {  // told by rank 0
+  } catch (const sifr::IoError& error) {
+    warn(fmt::format("{}: {}", otherwise, error.message()));
+  }
 }
 
 End Trainer::finish() {
-  if (!options_.save.empty()) save();
+  save();
   if (is_interrupted()) return End::kInterrupted;
   evaluate();
   if (is_interrupted()) return End::kInterrupted;
   if (options_.generate || !options_.generate_tokens.empty()) generate();
   if (options_.hash_weights) {
     const std::string hash = engine_.weights_hash();
-    if (is_root()) fmt::print("weights_hash {}\n", hash);
+    if (is_root()) print(fmt::format("weights_hash {}\n", hash));
   }
-  if (is_root()) fmt::print("memory of rank 0:\n{}\n", engine_.memory().to_string());
+  if (is_root()) print(fmt::format("memory of rank 0:\n{}\n", engine_.memory().to_string()));
   return End::kDone;
 }
 
@@ -199,19 +216,14 @@ void Trainer::require_room_to_generate() const {
 void Trainer::generate() {
   const sifr::Evaluation scope = engine_.evaluate(sifr::Residency::kWhole);
   if (!is_root()) return;
-  fmt::print("{}", options_.generate.value_or(""));
+  print(options_.generate.value_or(""));
   const Sampling sampling{.count = options_.generate_count,
                           .temperature = options_.temperature,
                           .seed = inputs_.seed()};
   model_.generate(engine_, prompt(), sampling, [&](std::int32_t token) {
-    if (options_.generate) {
-      std::fputc(token, stdout);
-    } else {
-      fmt::print("{} ", token);
-    }
-    std::fflush(stdout);
+    print(options_.generate ? std::string(1, static_cast<char>(token)) : fmt::format("{} ", token));
   });
-  fmt::print("\n");
+  print("\n");
 }
 
 }  // namespace llama

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace llama {
@@ -33,11 +34,15 @@ class Trainer {
   [[nodiscard]] StepMetrics train_step(std::int64_t step);
   void read_micro_batch(std::int64_t step, std::int64_t micro_batch);
   void report(const StepMetrics& metrics);
+  void write_metrics(const StepMetrics& metrics);
   void do_between_steps(std::int64_t done);
   /// Collective: whether a signal came to any rank.
   [[nodiscard]] bool is_interrupted();
   void evaluate();
+  /// Where --save asks for it.
   void save();
+  /// Where that fails rank 0 says `otherwise` and why, and the run goes on.
+  void save_or_warn(const std::string& otherwise);
   [[nodiscard]] SaveOptions save_options() const;
   [[nodiscard]] sifr::DType engine_dtype() const;
   [[nodiscard]] sifr::ExportAs saved_as() const;

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <limits>
 
 using namespace llama;
@@ -70,4 +71,21 @@ TEST_CASE("durations are written for people", "[llama][metrics]") {
   CHECK(format_duration(59.6) == "1:00");
   CHECK(format_duration(3723) == "1:02:03");
   CHECK(format_duration(-1) == "0:00");
+}
+
+TEST_CASE("a progress line tells the speed since the line before", "[llama][metrics]") {
+  using namespace std::chrono_literals;
+  Progress progress(100);
+  StepMetrics metrics = some_metrics();
+  const auto line = [&](std::int64_t step, double seconds, std::chrono::milliseconds at) {
+    metrics.step = step;
+    metrics.seconds = seconds;
+    return progress.line(metrics, Progress::Clock::time_point(at));
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(line(0, 0.5, 10s), Contains("step 1/100") && Contains(" 200 tokens/s"));
+  CHECK(line(1, 0.5, 11s).empty());
+  CHECK_THAT(line(2, 1.5, 12s), Contains(" 100 tokens/s") && Contains("ETA 1:37"));
+  CHECK_THAT(line(3, 4, 16s), Contains(" 25 tokens/s") && Contains("ETA 6:24"));
+  CHECK_THAT(line(99, 1, 16s), Contains("step 100/100") && Contains("ETA 0:00"));
 }

@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <iostream>
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -144,6 +145,34 @@ TEST_CASE("steps, threads, seeds and temperatures have their ranges", "[llama][o
     says("--temperature", value, "a finite number, 0 or more");
   for (const char* value : {"", ",", "1,,2", "1,2,", ",1", "1,x", "-1", "2147483648", "1, 2"})
     says("--generate-tokens", value, "whole numbers with commas between, such as 1,2,3");
+}
+
+TEST_CASE("a memory limit is a whole number of bytes, MiB or GiB", "[llama][options]") {
+  CHECK_FALSE(parsed({"--model", "m"}).memory_limit);
+  const auto limit = [](const char* value) {
+    return parsed({"--model", "m", "--memory-limit", value}).memory_limit;
+  };
+  CHECK(limit("1") == 1);
+  CHECK(limit("512MiB") == 512 << 20);
+  CHECK(limit("2GiB") == std::int64_t{2} << 30);
+  CHECK(limit("9223372036854775807") == std::numeric_limits<std::int64_t>::max());
+  for (const char* value : {"",
+                            "0",
+                            "-1",
+                            "0GiB",
+                            "1.5GiB",
+                            "2GB",
+                            "2 GiB",
+                            "GiB",
+                            "2gib",
+                            "2MiBGiB",
+                            "9223372036854775808",
+                            "8589934592GiB",
+                            "1e9",
+                            "0x10"})
+    CHECK_THAT(refusal({"--model", "m", "--memory-limit", value}),
+               Contains("--memory-limit: needs a whole number of bytes, MiB or GiB") &&
+                   Contains("and '" + std::string(value) + "' was given"));
 }
 
 TEST_CASE("steps are counted in decimal digits", "[llama][options]") {

@@ -24,6 +24,19 @@ class Errors(ProgramTest):
         for name in ("--config", "--shape", "--model", "--stride", "--save-masters", "--generate-tokens"):
             self.assertIn(name, done.stdout)
 
+    def test_an_output_that_cannot_be_written_is_an_error_at_the_end(self):
+        told = "llama: standard output: cannot be written: No space left on device\n"
+        generating = ("--generate", "In", "--generate-count", "9", "--save", self.path("out"))
+        for command in (
+            [self.program, "--help"],
+            self.arguments(config(), ranks=2, steps=60),
+            self.arguments(config(), *generating, ranks=2),
+        ):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (1, told), command)
+        self.run_program(config(), model="out", steps=1)  # it was saved all the same
+
     def test_mistakes_on_the_command_line_exit_with_2(self):
         for arguments in (
             ["--stpes", "3"],
@@ -87,13 +100,9 @@ class Errors(ProgramTest):
 
     def test_data_that_is_cut_short_while_training_is_named(self):
         self.write("cut.txt", TEXT.encode() * 10)
-        wanted = self.arguments(config(), data="cut.txt", steps=10**6, ranks=2)
-        with subprocess.Popen(wanted, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            process.stdout.readline()  # a step is done
-            os.truncate(self.path("cut.txt"), 10)
-            _, stderr = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 1, stderr)
-        self.assertRegex(stderr, "cut.txt: has no byte [0-9]+ any more")
+        process = self.start(config(), data="cut.txt", steps=10**6, ranks=2)
+        os.truncate(self.path("cut.txt"), 10)
+        self.assertRegex("\n".join(self.end(process, expected=1)), "cut.txt: has no byte [0-9]+ any more")
 
     def within(self, mib, command):
         """The command's end where its address space is that small."""
@@ -118,6 +127,13 @@ class Errors(ProgramTest):
         self.assertEqual(done.returncode, 0)
         with open(self.path("m"), encoding="ascii") as file:
             self.assertEqual([json.loads(line)["step"] for line in file], [0, 1, 2])
+
+    def test_a_plan_beyond_the_memory_limit_is_refused_with_its_table(self):
+        for ranks in (1, 2):
+            done = self.run_program(config(), "--memory-limit", "100000", ranks=ranks, expected=1)
+            self.assertRegex(done.stderr, "the plan needs .* of the limit of 0.10 MiB are free")
+            self.assertRegex(done.stderr, "refused: [0-9.]+ MiB for optimizer")
+        self.run_program(config(), "--memory-limit", "1GiB", ranks=2)
 
     def test_what_the_machine_cannot_hold_is_refused_before_training(self):
         wanted = ("--generate", "In", "--generate-count", str(2**31 - 1))

@@ -62,6 +62,23 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.returncode, expected, done.stdout[-2000:] + done.stderr)
         return done
 
+    def start(self, *arguments, **keywords):
+        """The running program, with a step done."""
+        process = subprocess.Popen(
+            self.arguments(*arguments, **keywords), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        while not (line := process.stdout.readline()).startswith("step 1/"):
+            self.assertTrue(line, "the program has ended")
+        return process
+
+    def end(self, process, expected):
+        """Waits for it: the lines on stderr."""
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, expected, stdout[-2000:] + stderr)
+        return stderr.splitlines()
+
     def metrics(self, ds_config, *arguments, **keywords):
         """The lines of a run as dictionaries."""
         self.run_program(ds_config, "--metrics", self.path("metrics.jsonl"), *arguments, **keywords)

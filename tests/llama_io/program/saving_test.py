@@ -2,6 +2,7 @@
 import json
 import os
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -85,37 +86,55 @@ class Saving(ProgramTest):
         self.run_program(config(), "--save", self.path("two"), model="one", steps=1)
         self.assertIn("tokenizer.json", os.listdir(self.path("two")))
 
-    def run_on_full_disk(self, *arguments, **keywords):
-        """No file may grow beyond 20 kB, as if the disk were full then."""
-        return subprocess.run(
-            self.arguments(*arguments, **keywords),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            restore_signals=False,  # SIGXFSZ stays ignored, so that the limit is an error and not an end
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)),
+    def limited(self, *arguments, **keywords):
+        """The run, with a step done, whose files may from then on not grow beyond 20 kB, as if the disk were full."""
+        process = self.start(*arguments, **keywords)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20000, 20000))
+        return process
+
+    def test_a_limit_on_files_that_is_too_small_is_known_before_training(self):
+        def limit_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+
+        wanted = self.arguments(config(), "--save", self.path("out"), steps=10**9, ranks=2)
+        done = subprocess.run(
+            wanted, capture_output=True, text=True, timeout=60, check=False, preexec_fn=limit_files
         )
+        self.assertEqual(done.returncode, 1, done.stderr)
+        told = r"out/model.safetensors: cannot be written: needs [0-9]{6} bytes, a file may have 100000 \(ulimit -f\)"
+        self.assertRegex(done.stderr, told)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
 
     def test_a_full_disk_costs_no_older_save(self):
         self.run_program(config(), "--save", self.path("out"), steps=1)
         before = self.weights("out")
-        done = self.run_on_full_disk(config(), "--save", self.path("out"), steps=2, ranks=2)
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("model.safetensors: cannot be written", done.stderr)
+        process = self.limited(config(), "--save", self.path("out"), steps=10**6, ranks=2)
+        process.send_signal(signal.SIGINT)
+        (line,) = self.end(process, expected=1)
+        self.assertIn("model.safetensors: cannot be written", line)
         self.assertEqual(self.weights("out"), before)
         self.assertEqual([name for name in os.listdir(self.folder) if "partial" in name], [])
 
     def test_training_goes_on_where_saving_between_steps_fails(self):
-        saving = ("--save", self.path("out"), "--save-every", "2", "--metrics", self.path("metrics"))
-        done = self.run_on_full_disk(config(), *saving, steps=5, ranks=2)
-        self.assertEqual(done.returncode, 1)
-        lines = done.stderr.splitlines()
-        self.assertEqual(len(lines), 3, lines)
-        self.assertIn("not saved after step 2, training goes on", lines[0])
-        self.assertIn("not saved after step 4, training goes on", lines[1])
-        with open(self.path("metrics"), encoding="ascii") as file:
-            self.assertEqual(len(file.readlines()), 5)
+        saving = ("--save", self.path("out"), "--save-every", "2")
+        process = self.limited(config(), *saving, steps=10**6, ranks=2)
+        for _ in range(2):
+            self.assertRegex(process.stderr.readline(), "not saved after step [0-9]*[02468], training goes on: ")
+        process.send_signal(signal.SIGINT)
+        self.assertIn("cannot be written", self.end(process, expected=1)[-1])
+
+    def test_weights_are_saved_where_metrics_cannot_be_written(self):
+        done = self.run_program(
+            config(), "--metrics", "/dev/full", "--save", self.path("out"), steps=10**9, ranks=3, expected=1
+        )
+        self.assertEqual(done.stderr, "llama: /dev/full: cannot be written: No space left on device\n")
+        self.assertEqual(len(self.weights("out")), 2 * 9 + 3)
+
+    def test_metrics_and_weights_that_cannot_be_written_are_both_told(self):
+        wanted = ("--metrics", self.path("metrics"), "--save", self.path("out"))
+        first, second = self.end(self.limited(config(), *wanted, steps=10**6, ranks=2), expected=1)
+        self.assertRegex(first, "llama: not saved: .*model.safetensors: cannot be written")
+        self.assertIn("metrics: cannot be written: File too large", second)
 
     def test_a_folder_with_other_files_is_not_replaced(self):
         os.mkdir(self.path("out"))
@@ -132,12 +151,11 @@ class Saving(ProgramTest):
 
     def test_two_runs_do_not_save_into_one_folder(self):
         wanted = (config(), "--save", self.path("out"), "--metrics", self.path("m"))
-        with subprocess.Popen(self.arguments(*wanted, steps=10**6), stdout=subprocess.PIPE) as first:
-            first.stdout.readline()  # a step is done
-            done = self.run_program(config(), "--save", self.path("out"), ranks=2, expected=1)
-            self.assertIn("another run saves into it", done.stderr)
-            first.terminate()
-            first.communicate(timeout=60)
+        first = self.start(*wanted, steps=10**6)
+        done = self.run_program(config(), "--save", self.path("out"), ranks=2, expected=1)
+        self.assertIn("another run saves into it", done.stderr)
+        first.terminate()
+        self.end(first, expected=130)
         self.run_program(config(), "--save", self.path("out"), steps=1)
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [])
 
