@@ -17,6 +17,16 @@ BatchPlan plan_of(const std::string& json, int world, const sifr::Hints& hints =
   return resolve_batch(parse_config(json, "ds.json", hints), world);
 }
 
+bool meets(const nlohmann::json& the_case) {
+  try {
+    const BatchPlan plan = plan_of(the_case["config"].dump(), the_case["world"]);
+    if (the_case.contains("refused")) return false;
+    return plan == BatchPlan{the_case["train"], the_case["micro"], the_case["accumulation"]};
+  } catch (const ConfigError&) {
+    return the_case.contains("refused");
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the batch keys are completed as DeepSpeed completes them", "[batch_plan]") {
@@ -25,15 +35,9 @@ TEST_CASE("the batch keys are completed as DeepSpeed completes them", "[batch_pl
   std::size_t met = 0;
   for (const nlohmann::json& the_case : cases) {
     INFO(the_case.dump());
-    const std::string json = the_case["config"].dump();
-    const int world = the_case["world"];
-    if (the_case.contains("refused")) {
-      CHECK_THROWS_AS(plan_of(json, world), ConfigError);
-    } else {
-      const BatchPlan expected = {the_case["train"], the_case["micro"], the_case["accumulation"]};
-      CHECK(plan_of(json, world) == expected);
-    }
-    ++met;
+    const bool is_met = meets(the_case);
+    CHECK(is_met);
+    met += is_met ? 1 : 0;
   }
   std::cout << "batch keys: met " << met << " of " << cases.size() << " cases\n";
 }

@@ -39,7 +39,7 @@ std::string train_with(const SmallConfig& config, const RankBody& between) {
 }
 
 TEST_CASE("streamed evaluation reads units forward and backward, and training goes on as before",
-          "[engine]") {
+          "[engine][ST305]") {
   const SmallConfig config = any_config();
   const auto evaluate = [](Engine& engine, SmallModel& model) {
     const Evaluation evaluation = engine.evaluate();

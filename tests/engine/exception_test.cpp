@@ -209,15 +209,18 @@ TEST_CASE("something thrown that is no exception ends the group too", "[engine]"
       return {};
     }
   };
+  const Config config = make_config({.stage = GENERATE(0, 1, 2, 3)});
   auto contexts = quiet_contexts(2);
   const auto one = [&](int rank) {
     OddModel model;
-    auto engine = Engine::initialize(
-        model, make_config({}), {.context = &contexts[static_cast<std::size_t>(rank)]});
+    auto engine =
+        Engine::initialize(model, config, {.context = &contexts[static_cast<std::size_t>(rank)]});
     engine.forward(0);
     engine.step();
   };
-  for (const RankError& error : collect_rank_errors(2, one)) {
+  const auto errors = collect_rank_errors(2, one);
+  REQUIRE(errors.size() == 2);
+  for (const RankError& error : errors) {
     CHECK(describe(error.error) ==
           (error.rank == 1 ? "something that is no std::exception"
                            : "CommError: rank 1 failed: exception in forward: one that is no "

@@ -155,7 +155,8 @@ TEST_CASE("a sink that throws fails the call on every rank and nothing more", "[
 TEST_CASE("a sink cannot step, drop or export", "[engine]") {
   auto contexts = quiet_contexts(1);
   SmallModel model;
-  auto engine = Engine::initialize(model, make_config({}), {.context = &contexts.front()});
+  auto engine = Engine::initialize(
+      model, make_config({.stage = GENERATE(0, 1, 2, 3)}), {.context = &contexts.front()});
   const Sink nothing = [](const WeightPiece&) {};
   for (const auto& call :
        std::vector<std::function<void()>>{[&] { engine.step(); },
@@ -231,7 +232,7 @@ std::string hash_in_python(const Exported& exported) {
     const auto path = folder.path() / fmt::format("{}", p);
     std::ofstream(path, std::ios::binary) << exported.bytes.at(exported.names[p]);
     const bool is_stored_in_bf16 = exported.names[p].find("frozen") != std::string::npos;
-    arguments += fmt::format(" {}:{}", is_stored_in_bf16 ? 2 : 4, path.string());
+    arguments += fmt::format(" '{}:{}'", is_stored_in_bf16 ? 2 : 4, path.string());
   }
   return run_python(SIFR_PYTHON, SIFR_WEIGHTS_HASH, arguments);
 }

@@ -60,7 +60,7 @@ TEST_CASE("weights leases nest, repeat, overlap and move freely", "[engine]") {
 }
 
 TEST_CASE("a lease that was moved from is a UsageError", "[engine]") {
-  Small small;
+  Small small({.stage = any_stage()});
   Weights first = small.engine.weights(small.model.unit("a"));
   const Weights second = std::move(first);
   CHECK(error_of(

@@ -34,29 +34,41 @@ SchedulerConfig warmup(SchedulerType type, std::int64_t steps) {
   return config;
 }
 
+bool is_refused(const nlohmann::json& the_case) {
+  try {
+    static_cast<void>(read_scheduler(the_case));
+  } catch (const sifr::ConfigError&) {
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("the schedules give DeepSpeed's values to the bit", "[lr_schedule]") {
   const nlohmann::json cases = read_cases();
-  int met = 0;
+  std::size_t met = 0;
   for (const nlohmann::json& the_case : cases["cases"]) {
     INFO(the_case.dump());
     if (the_case.contains("refused") || the_case["params"].value("warmup_type", "log") == "bogus") {
-      CHECK_THROWS_AS(read_scheduler(the_case), sifr::ConfigError);
-      ++met;
+      const bool is_met = is_refused(the_case);
+      CHECK(is_met);
+      met += is_met ? 1 : 0;
       continue;
     }
     const sifr::Schedule schedule = make_schedule(read_scheduler(the_case), the_case["base_lr"]);
     const std::vector<double> expected = the_case["lr"];
-    for (std::size_t update = 0; update < expected.size(); ++update) {
-      INFO("update " << update);
-      CHECK(schedule(static_cast<std::int64_t>(update)) == expected[update]);
-    }
-    ++met;
+    CHECK_FALSE(expected.empty());
+    std::vector<double> found;
+    for (std::size_t update = 0; update < expected.size(); ++update)
+      found.push_back(schedule(static_cast<std::int64_t>(update)));
+    CHECK(found == expected);
+    met += found == expected ? 1 : 0;
   }
-  const int left_out =
-      cases["left_out"]["LRRangeTest"].get<int>() + cases["left_out"]["OneCycle"].get<int>();
-  std::cout << "lr schedules: met " << met << " of " << met + left_out
+  std::size_t all = cases["cases"].size();
+  for (const auto& [type, count] : cases["left_out"].items())
+    all += count.get<std::size_t>();
+  std::cout << "lr schedules: met " << met << " of " << all
             << " cases; left out: LRRangeTest and OneCycle, which sifr does not have yet. "
                "An unknown warmup_type is refused, where DeepSpeed warns and takes log.\n";
 }

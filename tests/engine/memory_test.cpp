@@ -1,7 +1,6 @@
-#include "tests/engine/odd_model.hpp"
+#include "tests/engine/odd_plan.hpp"
 #include "tests/engine/small_engine.hpp"
 #include "tests/support/count_allocations.hpp"
-#include "zero/memory_plan.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,58 +12,18 @@
 namespace sifr::test {
 namespace {
 
-// The plan is of options that no user sets; here it is made from what the configuration says.
-MemoryPlan plan_of(const Config& config, int ranks) {
-  const DType compute = config.bf16.enabled ? DType::kBFloat16 : DType::kFloat32;
-  std::vector<UnitSpec> units;
-  for (const OddUnit& odd : OddModel::units()) {
-    UnitSpec unit{.name = odd.name, .parameters = {}, .gradient_leases = odd.gradient_leases};
-    for (const OddParameter& parameter : odd.parameters) {
-      const DType dtype = parameter.keep_fp32 ? DType::kFloat32 : compute;
-      unit.parameters.push_back({.name = parameter.name,
-                                 .shape = {parameter.count},
-                                 .count = parameter.count,
-                                 .weights = dtype,
-                                 .gradients = dtype,
-                                 .trainable = parameter.trainable});
-    }
-    units.push_back(std::move(unit));
-  }
-  const ZeroConfig& zero = config.zero_optimization;
-  const ZeroOptions options{.stage = static_cast<int>(zero.stage),
-                            .reduce_at_boundary = config.sifr.reduce_at == ReduceAt::kBoundary,
-                            .poison = config.sifr.debug,
-                            .persistence = zero.stage3_param_persistence_threshold,
-                            .max_live = zero.stage3_max_live_parameters};
-  return make_memory_plan(Layout(units, ranks), options);
-}
-
 void check_account(const SmallConfig& small, int ranks) {
   auto contexts = quiet_contexts(ranks);
   run_ranks(contexts, [&](Context& context) {
     OddModel model;
     const Config config = make_config(small);
-    const MemoryPlan plan = plan_of(config, context.size());
+    const MemoryPlan plan = plan_of_odd_model(config, context.size());
     auto engine = Engine::initialize(model, config, {.context = &context});
-    const auto is_as_planned = [&] {
-      const MemoryTable table = engine.memory();
-      SIFR_CHECK_RANK(table.total(Tier::kDevice).now == plan.total());
-      SIFR_CHECK_RANK(table.total(Tier::kDevice).peak == plan.total());
-      SIFR_CHECK_RANK(table.total(Tier::kHost).now == 0);
-      for (const Purpose purpose : {Purpose::kWeights,
-                                    Purpose::kGradients,
-                                    Purpose::kOptimizer,
-                                    Purpose::kWindow,
-                                    Purpose::kBucket,
-                                    Purpose::kActivation,
-                                    Purpose::kStaging})
-        SIFR_CHECK_RANK(table.row(Tier::kDevice, purpose).now == plan.of(purpose));
-    };
-    is_as_planned();
+    check_account_is_plan(engine.memory(), plan);
     for (std::int64_t step = 0; step < 3; ++step) {
       model.run(engine, {context.rank(), step, 1});
       engine.step();
-      is_as_planned();
+      check_account_is_plan(engine.memory(), plan);
     }
   });
 }

@@ -217,7 +217,7 @@ TEST_CASE("bf16 without its overflow check stops as fp32 does", "[engine][PRE06]
              Catch::StartsWith("NumericsError: ") && Contains("'c.weight'"));
 }
 
-TEST_CASE("the schedule advances with updates only", "[engine][API06]") {
+TEST_CASE("the schedule advances with updates only", "[engine][API06][LRS09]") {
   const SmallConfig config{
       .stage = any_stage(),
       .top =
@@ -240,6 +240,31 @@ TEST_CASE("the schedule advances with updates only", "[engine][API06]") {
   CHECK(engine.lr() == second);
   CHECK(step(1, {.lr = 7}).lr == 7);
   CHECK(engine.lr() > second);  // an lr of one's own is an update of the schedule too
+}
+
+TEST_CASE("the learning rate depends on neither ranks nor micro-batches", "[engine][LRS10]") {
+  const auto rates = [](int ranks, std::int64_t accumulation) {
+    const SmallConfig config{
+        .accumulation = accumulation,
+        .top = R"("scheduler": {"type": "WarmupDecayLR", "params": {"warmup_max_lr": 0.4,
+          "warmup_num_steps": 4, "total_num_steps": 20}},)"};
+    std::vector<double> all;
+    const auto body = [&](Engine& engine, SmallModel& model) {
+      for (std::int64_t micro = 0; micro < 10 * accumulation; ++micro) {
+        model.run(engine, 1);
+        const StepReport report = engine.step();
+        if (engine.rank() == 0 && report.outcome == Outcome::kUpdated) all.push_back(report.lr);
+      }
+    };
+    for (const std::string& error : errors_of_ranks(ranks, config, body))
+      CHECK(error == "");
+    return all;
+  };
+  const std::vector<double> alone = rates(1, 1);
+  CHECK(alone.size() == 10);
+  CHECK(alone[6] != alone[9]);
+  for (const int ranks : {1, 2, 4})
+    CHECK(rates(ranks, 4) == alone);
 }
 
 TEST_CASE("a loss that is not finite is reported as such", "[engine]") {

@@ -229,17 +229,31 @@ TEST_CASE("an engine of a group that has failed says the same at every call", "[
     model.run(engine, 1);
     const std::string first = error_of([&] { engine.step({.boundary = engine.rank() != 2}); });
     SIFR_CHECK_RANK(!first.empty());
-    SIFR_CHECK_RANK(error_of([&] { engine.step(); }) == first);
-    SIFR_CHECK_RANK(error_of([&] { static_cast<void>(engine.weights(model.unit("a"))); }) == first);
-    SIFR_CHECK_RANK(error_of([&] { engine.drop_gradients(); }) == first);
-    SIFR_CHECK_RANK(error_of([&] { static_cast<void>(engine.evaluate()); }) == first);
+    const std::vector<std::function<void()>> calls = {
+        [&] { static_cast<void>(engine.weights(model.unit("a"))); },
+        [&] { static_cast<void>(engine.gradients(model.unit("a"))); },
+        [&] { engine.forward(0); },
+        [&] { engine.backward(); },
+        [&] { engine.step(); },
+        [&] { engine.drop_gradients(); },
+        [&] { engine.synchronize(); },
+        [&] { static_cast<void>(engine.evaluate()); },
+        [&] { static_cast<void>(engine.evaluate(Residency::kWhole)); },
+        [&] { engine.export_weights([](const WeightPiece&) {}); },
+        [&] { static_cast<void>(engine.weights_hash()); }};
+    for (const auto& call : calls)
+      SIFR_CHECK_RANK(error_of(call) == first);
+    // What asks this rank alone still answers.
+    SIFR_CHECK_RANK(engine.memory().total(Tier::kDevice).now > 0);
+    SIFR_CHECK_RANK(engine.allocate(100).bytes() == 100);
+    SIFR_CHECK_RANK(engine.size() == kRanks && !engine.is_evaluating() && engine.is_boundary());
   };
   for (const std::string& error : errors_of_ranks(kRanks, any_config(), body))
     CHECK(error == "");
 }
 
 TEST_CASE("ranks that declare other models or read other files do not start", "[engine]") {
-  const int stage = GENERATE(0, 3);
+  const int stage = GENERATE(0, 1, 2, 3);
   auto contexts = quiet_contexts(kRanks);
   const auto start = [&](const std::string& unit_of_rank_two, double clip_of_rank_two) {
     std::vector<std::string> texts;

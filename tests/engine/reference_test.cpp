@@ -1,42 +1,37 @@
 // The engine against the plain reference, bit for bit, at every stage.
 #include "tests/engine/odd_model.hpp"
-#include "tests/support/run_ranks.hpp"
+#include "tests/engine/small_engine.hpp"
 
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 
 #include <cstring>
 #include <map>
-#include <mutex>
+#include <utility>
 
 namespace sifr::test {
 namespace {
 
+constexpr const char* kAdamW =
+    R"({"type": "AdamW", "params": {"lr": 0.01, "betas": [0.9, 0.95], "weight_decay": 0.1}})";
+
 struct Case {
-  int stage = 0;
+  SmallConfig config;
   int ranks = 3;
-  std::int64_t accumulation = 3;
-  bool is_bf16 = false;
-  bool overlap = false;
-  std::string zero = {};  // further keys of zero_optimization
-  std::string top = {};   // further keys at top level
-  std::string sifr = {};
+  bool has_unequal_weights = false;  // of ranks and micro-batches, 1 on average
+
+  [[nodiscard]] double weight(int rank, std::int64_t micro) const {
+    if (!has_unequal_weights) return 1;
+    const auto above = static_cast<double>(2 * rank - (ranks - 1));
+    const auto later = static_cast<double>(2 * micro - (config.accumulation - 1));
+    return 1 + above / 8 + later / 4;
+  }
 };
 
-Config make_config(const Case& c) {
-  return parse_config(
-      fmt::format(
-          R"({{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": {}, "gradient_clipping": 0.3,
-    "optimizer": {{"type": "AdamW", "params": {{"lr": 0.01, "betas": [0.9, 0.95], "weight_decay": 0.1}}}},
-    "bf16": {{"enabled": {}}}, {} "zero_optimization": {{{} "stage": {}, "overlap_comm": {}}}, "sifr": {{{}}}}})",
-          c.accumulation,
-          c.is_bf16,
-          c.top,
-          c.zero,
-          c.stage,
-          c.overlap,
-          c.sifr),
-      "test.json");
+Case make_case(SmallConfig config, int ranks = 3) {
+  config.accumulation = 3;
+  config.clip = 0.3;
+  if (config.optimizer == SmallConfig().optimizer) config.optimizer = kAdamW;
+  return {.config = std::move(config), .ranks = ranks};
 }
 
 using Masters = std::map<std::string, std::vector<float>>;
@@ -48,16 +43,17 @@ struct Result {
 };
 
 Result train(const Case& c, int steps) {
-  auto contexts = Context::threads(c.ranks, {.log = [](Level, std::string_view) {}});
+  auto contexts = quiet_contexts(c.ranks);
   Result result;
   run_ranks(contexts, [&](Context& context) {
     OddModel model;
-    auto engine = Engine::initialize(model, make_config(c), {.context = &context});
+    auto engine = Engine::initialize(model, make_config(c.config), {.context = &context});
     std::vector<StepReport> reports;
     for (std::int64_t step = 0; step < steps; ++step) {
-      for (std::int64_t micro = 0; micro < c.accumulation; ++micro) {
+      for (std::int64_t micro = 0; micro < c.config.accumulation; ++micro) {
         model.run(engine, {context.rank(), step, micro});
-        const StepReport report = engine.step({.loss = 1.0});
+        const StepReport report =
+            engine.step({.weight = c.weight(context.rank(), micro), .loss = 1.0});
         if (report.outcome != Outcome::kAccumulated) reports.push_back(report);
       }
     }
@@ -79,16 +75,33 @@ Result train(const Case& c, int steps) {
   return result;
 }
 
+ReferenceOptions reference_options(const Config& config) {
+  const OptimizerConfig& optimizer = config.optimizer.value();
+  return {.clip = config.gradient_clipping,
+          .beta1 = optimizer.betas[0],
+          .beta2 = optimizer.betas[1],
+          .weight_decay = optimizer.weight_decay,
+          .is_decoupled = optimizer.is_decoupled(),
+          .has_bias_correction = optimizer.bias_correction,
+          .is_wire_bf16 = config.communication_data_type == WireDType::kBf16,
+          .reduces_at_boundary = config.sifr.reduce_at == ReduceAt::kBoundary};
+}
+
 void compare_with_reference(const Case& c) {
   constexpr int kSteps = 4;
-  ReferenceOptions options{.clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
-  options.reduces_at_boundary = c.sifr.find("boundary") != std::string::npos;
-  options.is_wire_bf16 = c.top.find("bf16") != std::string::npos;
-  ReferenceZero reference = OddModel::make_reference(options, c.is_bf16);
+  const SmallConfig& small = c.config;
+  double total_weight = 0;
+  for (int rank = 0; rank < c.ranks; ++rank) {
+    for (std::int64_t micro = 0; micro < small.accumulation; ++micro)
+      total_weight += c.weight(rank, micro);
+  }
+  ReferenceZero reference =
+      OddModel::make_reference(reference_options(make_config(small)), small.is_bf16);
   std::vector<ReferenceReport> reports;
   for (std::int64_t step = 0; step < kSteps; ++step) {
-    reports.push_back(reference.step(
-        OddModel::reference_gradients(reference, c.ranks, step, c.accumulation, c.is_bf16), 0.01));
+    const ReferenceGradients gradients =
+        OddModel::reference_gradients(reference, c.ranks, step, small.accumulation, small.is_bf16);
+    reports.push_back(reference.step(gradients, 0.01, total_weight));
   }
   const Result result = train(c, kSteps);
   REQUIRE(result.reports.size() == reports.size());
@@ -102,7 +115,7 @@ void compare_with_reference(const Case& c) {
   std::size_t number = 0;
   for (const OddUnit& unit : OddModel::units()) {
     for (const OddParameter& odd : unit.parameters) {
-      INFO("stage " << c.stage << ", " << c.ranks << " ranks, " << odd.name);
+      INFO("stage " << small.stage << ", " << c.ranks << " ranks, " << odd.name);
       const std::vector<float>& expected =
           odd.trainable ? reference.master(number) : reference.weight(number);
       const std::vector<float>& got = result.masters.at(odd.name);
@@ -115,11 +128,28 @@ void compare_with_reference(const Case& c) {
 }
 
 TEST_CASE("every stage matches the plain reference exactly",
-          "[engine][GRD08][GRD05][GRD10][GRD13][GRD14][GRD15]") {
+          "[engine][GRD08][GRD05][GRD10][GRD13][GRD14][GRD15][OPT09][ST316]") {
   const int stage = GENERATE(0, 1, 2, 3);
   const int ranks = GENERATE(1, 2, 3, 4);
   const bool is_bf16 = GENERATE(false, true);
-  compare_with_reference({.stage = stage, .ranks = ranks, .is_bf16 = is_bf16});
+  compare_with_reference(make_case({.stage = stage, .is_bf16 = is_bf16}, ranks));
+}
+
+TEST_CASE("Adam with L2 and without bias correction matches the plain reference", "[engine]") {
+  const std::string type = GENERATE(R"("Adam", "params": {"adam_w_mode": false,)",
+                                    R"("AdamW", "params": {"bias_correction": false,)",
+                                    R"("Adam", "params": {"bias_correction": false,)");
+  SmallConfig config{.stage = GENERATE(0, 1, 2, 3), .is_bf16 = GENERATE(false, true)};
+  config.optimizer =
+      R"({"type": )" + type + R"("lr": 0.01, "betas": [0.9, 0.95], "weight_decay": 0.1}})";
+  compare_with_reference(make_case(config));
+}
+
+TEST_CASE("unequal weights of ranks and micro-batches match the plain reference",
+          "[engine][GRD16]") {
+  Case c = make_case({.stage = GENERATE(0, 1, 2, 3), .is_bf16 = GENERATE(false, true)});
+  c.has_unequal_weights = true;
+  compare_with_reference(c);
 }
 
 TEST_CASE("tiny buckets, a small window and overlap change no bit",
@@ -129,18 +159,18 @@ TEST_CASE("tiny buckets, a small window and overlap change no bit",
       R"("reduce_bucket_size": 300, "stage3_prefetch_bucket_size": 0, "stage3_max_live_parameters": 0, "stage3_param_persistence_threshold": 0,)",
       R"("reduce_bucket_size": 1031, "stage3_prefetch_bucket_size": 1500, "stage3_max_live_parameters": 6000, "stage3_param_persistence_threshold": 300,)",
       R"("reduce_bucket_size": 6000, "stage3_prefetch_bucket_size": 100000, "stage3_max_reuse_distance": 1000,)");
-  compare_with_reference({.stage = stage, .overlap = true, .zero = zero});
+  compare_with_reference(make_case({.stage = stage, .overlap = true, .zero = zero}));
 }
 
 TEST_CASE("reducing at the boundary matches its own reference", "[engine]") {
-  compare_with_reference({.stage = GENERATE(0, 1),
-                          .is_bf16 = GENERATE(false, true),
-                          .sifr = R"("reduce_at": "boundary")"});
+  compare_with_reference(make_case({.stage = GENERATE(0, 1),
+                                    .is_bf16 = GENERATE(false, true),
+                                    .sifr = R"("reduce_at": "boundary",)"}));
 }
 
 TEST_CASE("gradients travel in the wire's dtype", "[engine][PRE12][PRE13]") {
   compare_with_reference(
-      {.stage = GENERATE(0, 1, 2, 3), .top = R"("communication_data_type": "bf16",)"});
+      make_case({.stage = GENERATE(0, 1, 2, 3), .top = R"("communication_data_type": "bf16",)"}));
 }
 
 }  // namespace

@@ -3,7 +3,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <mutex>
+#include <span>
 #include <stdexcept>
+#include <utility>
+
+using Catch::Contains;
 
 namespace sifr::test {
 namespace {
@@ -63,6 +69,82 @@ TEST_CASE("a unit without parameters is leased like any other, and does nothing"
       SIFR_CHECK_RANK(engine.step().updates == step);
     }
   });
+}
+
+// The figure of a line "  name   1.50 MiB" of the planned memory; empty: there is none.
+std::string planned(const std::string& screen, const std::string& name) {
+  const std::size_t table = screen.find("planned memory");
+  const std::size_t at = table == std::string::npos ? table : screen.find("  " + name + " ", table);
+  if (at == std::string::npos) return "";
+  const std::size_t first = screen.find_first_not_of(' ', at + 2 + name.size());
+  return screen.substr(first, screen.find('\n', first) - first);
+}
+
+TEST_CASE("the start screen shows ranks, threads and the plan by purpose", "[engine]") {
+  const SmallConfig small{.stage = GENERATE(0, 1, 2, 3), .is_bf16 = GENERATE(false, true)};
+  const int ranks = GENERATE(1, 3);
+  std::mutex mutex;
+  std::vector<std::string> screens;
+  const auto log = [&](Level level, std::string_view text) {
+    const std::scoped_lock lock(mutex);
+    if (level == Level::kInfo && text.find("planned memory") != std::string_view::npos)
+      screens.emplace_back(text);
+  };
+  auto contexts = Context::threads(ranks, {.log = log, .threads = 2, .bind_cores = false});
+  MemoryTable table;
+  run_ranks(contexts, [&](Context& context) {
+    SmallModel model({{"a", 500'000}, {"b", 700'000}});
+    const auto engine = Engine::initialize(model, make_config(small), {.context = &context});
+    if (context.rank() == 0) table = engine.memory();
+  });
+  REQUIRE(screens.size() == 1);
+  const std::string& screen = screens.front();
+  INFO(screen);
+  const std::string stage = "ZeRO stage " + std::to_string(small.stage);
+  CHECK_THAT(screen,
+             Contains(stage + (small.is_bf16 ? ", bf16" : ", fp32") + " weights, 1200000 ") &&
+                 Contains("in 2 units\nrank 0 of " + std::to_string(ranks) +
+                          ", 2 kernel threads (as asked for), workers not bound to cores\n") &&
+                 Contains(" x " + std::to_string(ranks) + " ranks\n"));
+  for (std::size_t i = 0; i < kPurposeCount; ++i) {
+    const auto purpose = static_cast<Purpose>(i);
+    const std::int64_t held = table.row(Tier::kDevice, purpose).now;
+    CHECK(planned(screen, std::string(name_of(purpose))) == (held > 0 ? mib(held) : ""));
+  }
+  CHECK(planned(screen, "sum") == mib(table.total(Tier::kDevice).now));
+}
+
+TEST_CASE("each rank asks for its own stretch of a parameter only, all together for the whole",
+          "[engine][MEM08]") {
+  constexpr int kRanks = 3;
+  const std::vector<std::int64_t> counts = {300'001, 70'000, 5};
+  std::mutex mutex;
+  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> asked(counts.size());
+  const Engine::Declare declare = [&](Units& units) {
+    for (std::size_t p = 0; p < counts.size(); ++p) {
+      const std::string name = "p" + std::to_string(p);
+      const Fill fill = [&, p](std::int64_t first, std::span<float> values) {
+        const std::scoped_lock lock(mutex);
+        asked[p].emplace_back(first, first + static_cast<std::int64_t>(values.size()));
+      };
+      units.add(name, {{.name = name + ".weight", .shape = {counts[p]}, .fill = fill}});
+    }
+  };
+  const Config config =
+      make_config({.stage = GENERATE(1, 2, 3), .is_bf16 = GENERATE(false, true)});
+  auto contexts = quiet_contexts(kRanks);
+  run_ranks(contexts, [&](Context& context) {
+    static_cast<void>(Engine::initialize(declare, config, {.context = &context}));
+  });
+  for (std::size_t p = 0; p < counts.size(); ++p) {
+    std::sort(asked[p].begin(), asked[p].end());
+    std::int64_t end = 0;
+    for (const auto& [first, last] : asked[p]) {
+      CHECK(first == end);  // nothing twice, nothing left out
+      end = last;
+    }
+    CHECK(end == counts[p]);
+  }
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Allocations made_from_third_step(const Case& c) {
     void* volatile deliberate = nullptr;
     for (std::int64_t step = 0; step < 6; ++step) {
       gate.pass();
-      if (step == 3 && context.rank() == 0) before = allocations_so_far();
+      if (step == 2 && context.rank() == 0) before = allocations_so_far();
       gate.pass();
       for (std::int64_t micro = 0; micro < c.config.accumulation; ++micro) {
         model.run(engine, {context.rank(), step, micro});

@@ -1,5 +1,6 @@
 #include "tests/support/reference_zero.hpp"
 
+#include "tests/support/reference_adam.hpp"
 #include "tests/support/reference_numbers.hpp"
 
 #include <algorithm>
@@ -117,7 +118,7 @@ std::vector<float> ReferenceZero::sum_at_boundary(const ReferenceGradients& grad
   return sum;
 }
 
-/// Adam in the written order: scalars in fp64, each rounded once; elements in fp32.
+/// Adam in the written order: scalars in fp64, each rounded once; elements by ReferenceAdam.
 void ReferenceZero::update(std::size_t p,
                            const std::vector<float>& sum,
                            float factor,
@@ -135,17 +136,9 @@ void ReferenceZero::update(std::size_t p,
   const auto d = static_cast<float>(options_.is_decoupled ? 1 - lr * decay : 1);
   const auto l2 = static_cast<float>(options_.is_decoupled ? 0 : decay);
   const auto eps = static_cast<float>(options_.eps);
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    float& w = parameter.master[i];
-    float& m = m_[p][i];
-    float& v = v_[p][i];
-    float g = sum[i] * factor;
-    w = w * d;
-    if (l2 != 0) g = g + l2 * w;
-    m = beta1 * m + rest1 * g;
-    v = beta2 * v + (rest2 * g) * g;
-    w = w - a * (m / (std::sqrt(v) / q + eps));
-  }
+  const ReferenceAdam adam{factor, beta1, rest1, beta2, rest2, a, q, eps, d, l2};
+  for (std::size_t i = 0; i < sum.size(); ++i)
+    adam.update(sum[i], parameter.master[i], m_[p][i], v_[p][i]);
 }
 
 }  // namespace sifr::test
