@@ -22,6 +22,11 @@ Spawned start_sifr(std::vector<std::string> arguments) {
   return Spawned(std::move(arguments));
 }
 
+/// A program of this build as a word of a shell's command.
+std::string quoted(const std::string& program) {
+  return "'" + program_folder() + "/" + program + "'";
+}
+
 Spawned start_job(int ranks, const std::string& scenario) {
   return start_sifr(
       {"run", "--ranks", std::to_string(ranks), "--", program_folder() + "/comm_rank", scenario});
@@ -136,7 +141,7 @@ TEST_CASE("a limit on the size of files is named where shared memory meets it", 
   for (const Case& one : {Case{"200", "cannot reach its peers"},
                           Case{"1000", "weights of 0.62 MiB in shared memory"}}) {
     const std::string start = std::string("ulimit -f ") + one.blocks + "; exec ";
-    const auto ended = run_shell(8, start + program_folder() + "/comm_rank train-3");
+    const auto ended = run_shell(8, start + quoted("comm_rank") + " train-3");
     CHECK(ended.code == 1);
     CHECK_THAT(ended.errors,
                Contains(one.text) && Contains("(ulimit -f)") && Contains("File too large"));
@@ -144,7 +149,7 @@ TEST_CASE("a limit on the size of files is named where shared memory meets it", 
 }
 
 TEST_CASE("sifr run goes on where its own output reaches a limit", "[comm]") {
-  const std::string run = program_folder() + "/sifr run --ranks 2 -- sh -c 'seq 1000; exit 7'";
+  const std::string run = quoted("sifr") + " run --ranks 2 -- sh -c 'seq 1000; exit 7'";
   Spawned job({"bash", "-c", "ulimit -f 1; exec " + run});
   CHECK(job.wait().code == 7);
 }
@@ -198,7 +203,7 @@ TEST_CASE("a job can be ended whose output nobody reads", "[comm][COM07]") {
   std::array<int, 2> ends = {};
   REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
   const std::string target = " > /proc/" + std::to_string(getpid()) + "/fd/";
-  const std::string run = "exec " + program_folder() + "/sifr run --ranks 2 -- yes";
+  const std::string run = "exec " + quoted("sifr") + " run --ranks 2 -- yes";
   Spawned job({"sh", "-c", run + target + std::to_string(ends[1])});
   const auto is_full = [&ends] {
     pollfd entry = {ends[1], POLLOUT, 0};
@@ -212,13 +217,13 @@ TEST_CASE("a job can be ended whose output nobody reads", "[comm][COM07]") {
 }
 
 TEST_CASE("a reader that comes late gets every line", "[comm]") {
-  const std::string run = program_folder() + "/sifr run --ranks 2 -- seq 300000 2>&1";
+  const std::string run = quoted("sifr") + " run --ranks 2 -- seq 300000 2>&1";
   Spawned job({"bash", "-c", run + " | (sleep 0.5; exec wc -l)"});
   CHECK_THAT(job.wait().output, Contains("600000"));
 }
 
 TEST_CASE("a limit of open files that is too small is named", "[comm]") {
-  const std::string run = program_folder() + "/sifr run --ranks 2 -- true";
+  const std::string run = quoted("sifr") + " run --ranks 2 -- true";
   Spawned job({"bash", "-c", "ulimit -n 10; exec " + run});
   const auto ended = job.wait();
   CHECK(ended.code == 2);
@@ -259,12 +264,13 @@ TEST_CASE("a job whose guard was killed ends as any other", "[comm][COM07]") {
 }
 
 TEST_CASE("sifr run gives each rank its own cores", "[comm]") {
-  const auto one = run_shell(1, "nproc");
+  const std::string nproc = "unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc";  // which obeys them
+  const auto one = run_shell(1, nproc);
   const int cores = std::stoi(one.output.substr(4));
-  const auto all = run_shell(cores, "nproc", {"--bind-cores"});
+  const auto all = run_shell(cores, nproc, {"--bind-cores"});
   for (int r = 0; r < cores; ++r)
     CHECK_THAT(all.output, Contains("[" + std::to_string(r) + "] 1\n"));
-  CHECK_THAT(run_shell(cores + 1, "nproc", {"--bind-cores"}).errors,
+  CHECK_THAT(run_shell(cores + 1, nproc, {"--bind-cores"}).errors,
              Contains("fewer cores than ranks"));
 }
 

@@ -8,6 +8,7 @@ histogram of the times to the end.
 """
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,18 @@ from killing import MARK, left_behind, print_histogram, wait_for_end
 
 PHASES = ["rendezvous", "arenas", "forward", "reduce", "update", "export"]
 VICTIMS = ["0", "2", "launcher"]
+
+
+def problems_of_causes(phase, victim, causes):
+    """What is wrong with the last words of the others."""
+    known = [f"rank {victim} died"]
+    if phase in ("rendezvous", "arenas"):  # peers may still be joining, and know a process but no rank
+        known += [r"\(process \d+\) ended", "has closed", "closed its connection"]
+    unknown = [cause for cause in causes if not any(re.search(words, cause) for words in known)]
+    if unknown:
+        return [f"a rank names another cause: {unknown}"]
+    # Where the victim never joined, the launcher may end the others before they miss it.
+    return [] if causes or phase == "rendezvous" else ["no rank names the cause"]
 
 
 def run(sifr, program, phase, victim, delay, folder):
@@ -36,21 +49,21 @@ def run(sifr, program, phase, victim, delay, folder):
         problems.append(f"the launcher's code is {code}")
     if victim != "launcher" and f"rank {victim} was killed by signal 9" not in text:
         problems.append("the launcher does not tell what happened")
-    # While arenas are made, peers may still be joining, and know a process but no rank.
-    cause = {"rendezvous": "", "arenas": "ended: "}.get(phase, f"ended: rank {victim} died")
-    if victim != "launcher" and cause not in text:
-        problems.append("no rank names the cause")
+    if victim != "launcher":
+        problems += problems_of_causes(phase, victim, re.findall(r"^\[\d\] ended: (.*)", text, re.MULTILINE))
     return seconds, problems, text
 
 
 def main():
     sifr, program, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
     chance = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
+    combinations = [(phase, victim) for victim in VICTIMS for phase in PHASES]
+    if runs < len(combinations):
+        sys.exit(f"{runs} kills cannot meet all {len(combinations)} combinations of phase and victim")
     times = []
     failures = 0
     for number in range(runs):
-        phase = PHASES[number % len(PHASES)]
-        victim = VICTIMS[number // len(PHASES) % len(VICTIMS)]
+        phase, victim = combinations[number % len(combinations)]
         delay = chance.randrange(0, 20000 if phase in ("rendezvous", "arenas") else 4000)
         with tempfile.TemporaryDirectory() as folder:
             seconds, problems, text = run(sifr, program, phase, victim, delay, folder)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,12 @@ def is_torch_installed():
     return True
 
 
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
 class Test:
     def __init__(self, sifr, llama, folder):
         self.sifr, self.folder = sifr, folder
@@ -58,7 +65,7 @@ class Test:
         return found[0]
 
     def same_weights(self):
-        torchrun = self.weights_hash([*TORCHRUN, "--master-port", "29541"])
+        torchrun = self.weights_hash([*TORCHRUN, "--master-port", free_port()])
         ours = self.weights_hash([self.sifr, "run", "--ranks", "2", "--"])
         print(f"weights_hash {torchrun} under torchrun, {ours} under sifr run")
         return torchrun == ours
