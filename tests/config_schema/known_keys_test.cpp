@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <unistd.h>
 
 using namespace config_test;
 using sifr::detail::known_keys;
@@ -109,7 +110,8 @@ TEST_CASE("the reference page says what the structs and tables say", "[known_key
   const bool is_same = page.ends_with(tables);
   CHECK(is_same);
   if (is_same) return;
-  const auto copy = std::filesystem::temp_directory_path() / "sifr_config_tables.md";
+  const auto copy = std::filesystem::temp_directory_path() /
+                    ("sifr_config_tables." + std::to_string(getpid()) + ".md");
   std::ofstream(copy) << tables;
   std::cout << "the tables as they must end docs/config.md: " << copy << "\n";
 }

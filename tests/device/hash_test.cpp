@@ -90,7 +90,7 @@ TEST_CASE("the Python program of the documentation computes the same hash", "[de
     const auto path = folder.path() / std::to_string(parameter);
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(view.data), view.bytes());
-    arguments += fmt::format(" {}:{}", size_of(view.dtype), path.string());
+    arguments += fmt::format(" '{}:{}'", size_of(view.dtype), path.string());
     expected.add(hash(view, parameter++));
   }
   CHECK(run_python(SIFR_PYTHON, SIFR_TEST_DIR "/weights_hash.py", arguments) ==

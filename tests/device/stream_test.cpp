@@ -3,9 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace sifr;
@@ -24,6 +27,13 @@ class Gate {
  private:
   std::atomic<bool> is_open_ = false;
 };
+
+/// Of this process.
+bool is_asleep(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string line;
+  return std::getline(file, line) && line.substr(line.rfind(')')).starts_with(") S");
+}
 
 void fail() {
   throw std::runtime_error("the work failed");
@@ -150,14 +160,18 @@ TEST_CASE("submitting to a full queue waits for room", "[device]") {
   Gate gate;
   std::atomic<int> ran = 0;
   std::atomic<bool> is_submitted = false;
+  std::atomic<pid_t> thread = 0;
   Stream stream = Stream::worker("full");
   stream.submit([&] { gate.pass(); });
   for (int i = 1; i < 1024; ++i)
     stream.submit([&] { ++ran; });
   std::thread submitter([&] {
+    thread = gettid();
     stream.submit([&] { ++ran; });
     is_submitted = true;
   });
+  while (!is_submitted && !is_asleep(thread))
+    std::this_thread::yield();
   CHECK_FALSE(is_submitted);  // nothing can have made room yet
   gate.open();
   submitter.join();

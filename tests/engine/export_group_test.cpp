@@ -12,13 +12,14 @@ namespace {
 
 TEST_CASE("an export on one rank alone ends in time and names the rank that is missing",
           "[engine][API02][CKP15]") {
-  Config config = make_config({.stage = 3});
-  config.sifr.comm_timeout = 1;
+  const Config config = make_config({.stage = 3});
   auto contexts = quiet_contexts(2);
   std::atomic<bool> is_done = false;
   run_ranks(contexts, [&](Context& context) {
     SmallModel model;
     auto engine = Engine::initialize(model, config, {.context = &context});
+    context.barrier();  // the start may take longer
+    context.communicator().set_timeout(std::chrono::seconds(1));
     while (context.rank() == 1 && !is_done)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (context.rank() == 1) return;
@@ -30,14 +31,16 @@ TEST_CASE("an export on one rank alone ends in time and names the rank that is m
 
 TEST_CASE("a sink may take longer than the timeout, as long as each piece does not",
           "[engine][CKP31]") {
-  Config config = make_config({.stage = 3});
-  config.sifr.comm_timeout = 2;
+  const Config config = make_config({.stage = 3});
   auto contexts = quiet_contexts(2);
   run_ranks(contexts, [&](Context& context) {
-    SmallModel model;  // of three pieces
+    SmallModel model;  // of six pieces
     auto engine = Engine::initialize(model, config, {.context = &context});
+    context.barrier();
+    context.communicator().set_timeout(std::chrono::seconds(2));
     engine.export_weights(
-        [](const WeightPiece&) { std::this_thread::sleep_for(std::chrono::milliseconds(800)); });
+        [](const WeightPiece&) { std::this_thread::sleep_for(std::chrono::milliseconds(350)); });
+    context.communicator().set_timeout(std::chrono::minutes(1));
     model.run(engine, 1);
     SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);
   });

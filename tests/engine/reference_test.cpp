@@ -17,13 +17,13 @@ constexpr const char* kAdamW =
 struct Case {
   SmallConfig config;
   int ranks = 3;
-  bool has_unequal_weights = false;  // of ranks and micro-batches, 1 on average
+  bool has_unequal_weights = false;  // of ranks and micro-batches
 
   [[nodiscard]] double weight(int rank, std::int64_t micro) const {
     if (!has_unequal_weights) return 1;
     const auto above = static_cast<double>(2 * rank - (ranks - 1));
     const auto later = static_cast<double>(2 * micro - (config.accumulation - 1));
-    return 1 + above / 8 + later / 4;
+    return 1.25 + above / 8 + later / 4;
   }
 };
 

@@ -130,8 +130,7 @@ TEST_CASE("each rank asks for its own stretch of a parameter only, all together 
       units.add(name, {{.name = name + ".weight", .shape = {counts[p]}, .fill = fill}});
     }
   };
-  const Config config =
-      make_config({.stage = GENERATE(1, 2, 3), .is_bf16 = GENERATE(false, true)});
+  const Config config = make_config({.stage = GENERATE(1, 2, 3), .is_bf16 = GENERATE(false, true)});
   auto contexts = quiet_contexts(kRanks);
   run_ranks(contexts, [&](Context& context) {
     static_cast<void>(Engine::initialize(declare, config, {.context = &context}));

@@ -100,6 +100,15 @@ SIFR_STANDS_IN void* mmap64(
   return mapping(SYS_mmap, at, bytes, protection, flags, file, offset);
 }
 
+SIFR_STANDS_IN void* mremap(
+    void* old, std::size_t old_bytes, std::size_t bytes, int flags, ...) noexcept {
+  std::va_list arguments;
+  va_start(arguments, flags);
+  void* const to = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
+  va_end(arguments);
+  return mapping(SYS_mremap, old, old_bytes, bytes, flags, to);
+}
+
 SIFR_STANDS_IN int memfd_create(const char* name, unsigned flags) noexcept {
   return descriptor(SYS_memfd_create, name, flags);
 }
@@ -124,6 +133,12 @@ SIFR_STANDS_IN int epoll_create1(int flags) noexcept {
 SIFR_STANDS_IN int dup(int file) noexcept {
   return descriptor(SYS_dup, file);
 }
+SIFR_STANDS_IN int dup2(int file, int to) noexcept {
+  return descriptor(SYS_dup2, file, to);
+}
+SIFR_STANDS_IN int dup3(int file, int to, int flags) noexcept {
+  return descriptor(SYS_dup3, file, to, flags);
+}
 SIFR_STANDS_IN int accept4(int file, sockaddr* address, socklen_t* length, int flags) {
   return descriptor(SYS_accept4, file, address, length, flags);
 }
@@ -146,6 +161,13 @@ SIFR_STANDS_IN int open64(const char* path, int flags, ...) {
   return descriptor(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 SIFR_STANDS_IN int openat(int folder, const char* path, int flags, ...) {
+  std::va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return descriptor(SYS_openat, folder, path, flags, mode);
+}
+SIFR_STANDS_IN int openat64(int folder, const char* path, int flags, ...) {
   std::va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);

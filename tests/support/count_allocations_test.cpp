@@ -52,9 +52,14 @@ TEST_CASE("a deliberate mapping or descriptor is counted") {
   CHECK(made_by([] {
           void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
           REQUIRE(page != MAP_FAILED);
-          munmap(page, 4096);
-        }).mappings == 1);
+          page = mremap(page, 4096, 8192, MREMAP_MAYMOVE);
+          REQUIRE(page != MAP_FAILED);
+          munmap(page, 8192);
+        }).mappings == 2);
   CHECK(made_by([] { close(open("/dev/null", O_RDONLY)); }) == Allocations{0, 0, 1});
+  CHECK(made_by([] { close(openat64(AT_FDCWD, "/dev/null", O_RDONLY)); }).descriptors == 1);
+  CHECK(made_by([] { close(dup2(STDIN_FILENO, 100)); }).descriptors == 1);
+  CHECK(made_by([] { close(dup3(STDIN_FILENO, 100, O_CLOEXEC)); }).descriptors == 1);
   CHECK(made_by([] { close(memfd_create("page", MFD_CLOEXEC)); }) == Allocations{0, 0, 1});
   CHECK(made_by([] { close(socket(AF_UNIX, SOCK_STREAM, 0)); }) == Allocations{0, 0, 1});
 }
