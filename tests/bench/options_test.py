@@ -34,17 +34,17 @@ class Options(unittest.TestCase):
         self.assertIn("collectives_bench: ", done.stderr)
 
     def test_ranks_without_threads_to_run_on_are_told(self):
-        def within(mib):
+        def within(mib, *arguments):
             """The benchmark's end where its address space is that small."""
             limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
-            command = [COLLECTIVES, "--threads-as-ranks", "64", "--largest", "1024"]
             return subprocess.run(
-                command, preexec_fn=limit, capture_output=True, text=True, timeout=60, check=False
+                [COLLECTIVES, *arguments], preexec_fn=limit, capture_output=True, text=True, timeout=60, check=False
             )
 
-        if within(400).returncode not in (0, 1):
+        if within(400, "--help").returncode != 0:
             self.skipTest("a sanitizer needs more addresses")
-        ends = [within(mib) for mib in range(400, 1600, 100)]
+        # Where there is room for some of the threads, they wait for the others.
+        ends = [within(mib, "--threads-as-ranks", "64", "--largest", "1024") for mib in range(400, 1600, 100)]
         self.assertLessEqual({done.returncode for done in ends}, {0, 1}, ends)
         self.assertGreater(len([done for done in ends if "collectives_bench: " in done.stderr]), 2)
 
