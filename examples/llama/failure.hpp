@@ -8,15 +8,18 @@
 
 namespace llama {
 
-/// Rank 0 could not do its part of `what`, and says why itself.
-class RootFailed : public std::runtime_error, public sifr::Error {
+/// Another rank could not do its part, and says why itself.
+class PeerFailed : public std::runtime_error, public sifr::Error {
  public:
   using std::runtime_error::runtime_error;
   [[nodiscard]] const char* message() const noexcept override { return what(); }
 };
 
-/// Collective: runs `action` on rank 0. Where it throws, rank 0 throws the same and the others
-/// RootFailed, so that none waits for another.
+/// Collective: runs `action` on every rank. Where it throws, that rank throws the same and the
+/// others PeerFailed, which names `what`, so that none waits for another.
+void on_all(sifr::Context& context, const std::string& what, const std::function<void()>& action);
+
+/// The same for an action of rank 0 alone.
 void on_root(sifr::Context& context, const std::string& what, const std::function<void()>& action);
 
 }  // namespace llama

@@ -39,7 +39,7 @@ void run_one(sifr::Context& context,
              FirstFailure& failure) {
   try {
     body(context);
-  } catch (const RootFailed&) {
+  } catch (const PeerFailed&) {
     failure.note(std::current_exception(), true);
   } catch (const std::exception& error) {
     failure.note(std::current_exception(), false);

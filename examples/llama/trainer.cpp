@@ -46,8 +46,7 @@ Trainer::Trainer(sifr::Context& context,
       signals_(signals),
       model_(model_options(options, inputs)),
       engine_(sifr::Engine::initialize(model_, inputs.config(), {.context = &context})),
-      tokens_(engine_.allocate(token_count(engine_.batch().micro, options.sequence_length) *
-                               static_cast<std::int64_t>(sizeof(std::int32_t)))),
+      tokens_(engine_.allocate(step_tokens() * static_cast<std::int64_t>(sizeof(std::int32_t)))),
       progress_(options.steps) {
   on_root(context, "--save", [&] {
     if (!options_.save.empty()) save_lock_.emplace(options_.save);
@@ -59,9 +58,19 @@ Trainer::Trainer(sifr::Context& context,
   require_room_to_generate();
 }
 
-std::span<std::int32_t> Trainer::tokens() const {
-  return {reinterpret_cast<std::int32_t*>(tokens_.data()),
-          static_cast<std::size_t>(token_count(engine_.batch().micro, options_.sequence_length))};
+std::int64_t Trainer::micro_batch_tokens() const {
+  return token_count(engine_.batch().micro, options_.sequence_length);
+}
+
+std::int64_t Trainer::step_tokens() const {
+  return engine_.batch().accumulation * micro_batch_tokens();
+}
+
+std::span<std::int32_t> Trainer::tokens(std::int64_t micro_batch) const {
+  const auto count = static_cast<std::size_t>(micro_batch_tokens());
+  return {reinterpret_cast<std::int32_t*>(tokens_.data()) +
+              static_cast<std::size_t>(micro_batch) * count,
+          count};
 }
 
 sifr::DType Trainer::engine_dtype() const {
@@ -96,24 +105,28 @@ bool Trainer::is_interrupted() {
   return engine_.context().sum(signals_.happened() ? 1 : 0) > 0;
 }
 
-void Trainer::read_micro_batch(std::int64_t step, std::int64_t micro_batch) {
+// Before the step: in its midst there would be no weights to save.
+void Trainer::read_step(std::int64_t step) {
   const sifr::BatchPlan plan = engine_.batch();
   const SampleSplit split{
       .accumulation = plan.accumulation, .ranks = engine_.size(), .rows = plan.micro};
   const auto length = static_cast<std::size_t>(options_.sequence_length) + 1;
-  for (std::int64_t row = 0; row < plan.micro; ++row) {
-    const std::int64_t index = sample_index({step, micro_batch, engine_.rank(), row}, split);
-    inputs_.samples().read(index, tokens().subspan(static_cast<std::size_t>(row) * length, length));
+  for (std::int64_t micro_batch = 0; micro_batch < plan.accumulation; ++micro_batch) {
+    for (std::int64_t row = 0; row < plan.micro; ++row) {
+      const std::int64_t index = sample_index({step, micro_batch, engine_.rank(), row}, split);
+      const auto first = static_cast<std::size_t>(row) * length;
+      inputs_.samples().read(index, tokens(micro_batch).subspan(first, length));
+    }
   }
 }
 
 StepMetrics Trainer::train_step(std::int64_t step) {
   const sifr::BatchPlan plan = engine_.batch();
   const Stopwatch watch;
+  or_save([&] { on_all(engine_.context(), "--data", [&] { read_step(step); }); });
   StepMetrics metrics;
   for (std::int64_t micro_batch = 0; micro_batch < plan.accumulation; ++micro_batch) {
-    read_micro_batch(step, micro_batch);
-    const TokenBatch batch{tokens(), {plan.micro, options_.sequence_length}};
+    const TokenBatch batch{tokens(micro_batch), {plan.micro, options_.sequence_length}};
     engine_.forward(batch);
     engine_.backward();
     metrics.report = engine_.step();
@@ -128,17 +141,18 @@ void Trainer::report(const StepMetrics& metrics) {
   StepMetrics complete = metrics;
   complete.memory = engine_.memory();
   if (options_.hash_weights) complete.weights_hash = engine_.weights_hash();
-  write_metrics(complete);
+  or_save([&] {
+    on_root(engine_.context(), "--metrics", [&] {
+      if (metrics_) metrics_->write(complete);
+    });
+  });
   if (is_root()) progress_.show(complete);
 }
 
-// Weights that are trained outlive a disk that has filled up.
-void Trainer::write_metrics(const StepMetrics& metrics) {
+void Trainer::or_save(const std::function<void()>& action) {
   try {
-    on_root(engine_.context(), "--metrics", [&] {
-      if (metrics_) metrics_->write(metrics);
-    });
-  } catch (const RootFailed&) {
+    action();
+  } catch (const PeerFailed&) {
     save_or_warn("not saved");
     throw;
   } catch (const sifr::IoError&) {
@@ -174,7 +188,7 @@ void Trainer::save() {
 void Trainer::save_or_warn(const std::string& otherwise) {
   try {
     save();
-  } catch (const RootFailed&) {  // told by rank 0
+  } catch (const PeerFailed&) {  // who tells it
   } catch (const sifr::IoError& error) {
     warn(fmt::format("{}: {}", otherwise, error.message()));
   }

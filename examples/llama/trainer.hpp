@@ -9,6 +9,7 @@
 #include "examples/llama/signal_watch.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,9 +33,11 @@ class Trainer {
 
  private:
   [[nodiscard]] StepMetrics train_step(std::int64_t step);
-  void read_micro_batch(std::int64_t step, std::int64_t micro_batch);
+  void read_step(std::int64_t step);
   void report(const StepMetrics& metrics);
-  void write_metrics(const StepMetrics& metrics);
+  /// Collective: what files do to `action`, between steps and on all ranks alike, costs no weights
+  /// that are trained.
+  void or_save(const std::function<void()>& action);
   void do_between_steps(std::int64_t done);
   /// Collective: whether a signal came to any rank.
   [[nodiscard]] bool is_interrupted();
@@ -46,8 +49,10 @@ class Trainer {
   [[nodiscard]] SaveOptions save_options() const;
   [[nodiscard]] sifr::DType engine_dtype() const;
   [[nodiscard]] sifr::ExportAs saved_as() const;
+  [[nodiscard]] std::int64_t micro_batch_tokens() const;
+  [[nodiscard]] std::int64_t step_tokens() const;
   /// Of a micro-batch: [row][position], one more than the sequence length each.
-  [[nodiscard]] std::span<std::int32_t> tokens() const;
+  [[nodiscard]] std::span<std::int32_t> tokens(std::int64_t micro_batch) const;
   [[nodiscard]] End finish();
   [[nodiscard]] std::vector<std::int32_t> prompt() const;
   /// Throws sifr::UsageError before any training.
@@ -60,7 +65,7 @@ class Trainer {
   SignalWatch& signals_;
   Llama model_;
   sifr::Engine engine_;
-  sifr::Buffer tokens_;
+  sifr::Buffer tokens_;                 // of a step: [micro-batch][row][position]
   std::optional<SaveLock> save_lock_;   // on rank 0
   std::optional<MetricsFile> metrics_;  // on rank 0
   Progress progress_;

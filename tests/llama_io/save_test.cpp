@@ -126,7 +126,7 @@ TEST_CASE("a save that fails is known on every rank and costs nothing", "[llama]
       save("m");
     } catch (const sifr::IoError&) {
       failed += context.rank() == 0 ? 1 : 100;
-    } catch (const RootFailed&) {
+    } catch (const PeerFailed&) {
       failed += context.rank() == 0 ? 100 : 1;
     }
     save("n");

@@ -21,7 +21,7 @@ class Errors(ProgramTest):
     def test_the_command_line_is_explained(self):
         done = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0)
-        for name in ("--config", "--shape", "--model", "--stride", "--save-masters", "--generate-tokens"):
+        for name in ("--config", "--shape", "--model", "--stride", "--save-masters", "--generate-tokens", "--memory-limit"):
             self.assertIn(name, done.stdout)
 
     def test_an_output_that_cannot_be_written_is_an_error_at_the_end(self):
@@ -100,9 +100,10 @@ class Errors(ProgramTest):
 
     def test_data_that_is_cut_short_while_training_is_named(self):
         self.write("cut.txt", TEXT.encode() * 10)
-        process = self.start(config(), data="cut.txt", steps=10**6, ranks=2)
+        process = self.start(config(), "--save", self.path("out"), data="cut.txt", steps=10**6, ranks=2)
         os.truncate(self.path("cut.txt"), 10)
         self.assertRegex("\n".join(self.end(process, expected=1)), "cut.txt: has no byte [0-9]+ any more")
+        self.run_program(config(), model="out", steps=1)  # it was saved
 
     def within(self, mib, command):
         """The command's end where its address space is that small."""
