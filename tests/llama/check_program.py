@@ -8,10 +8,12 @@ the distance of two correct runs.
 import json
 import math
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from safetensors_file import as_floats, read_safetensors  # noqa: E402
 
 TIMEOUT = 120  # seconds for one training
 
@@ -44,18 +46,9 @@ class Cases:
               f"the farthest at {self.worst:.3g} of its limit")
 
 
-def read_safetensors(path):
-    """Name → values of an fp32 file."""
-    data = path.read_bytes()
-    (size,) = struct.unpack("<Q", data[:8])
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + size]).items():
-        if name == "__metadata__":
-            continue
-        assert entry["dtype"] == "F32", f"{path}: {name} is {entry['dtype']}"
-        first, last = entry["data_offsets"]
-        tensors[name] = struct.unpack(f"<{(last - first) // 4}f", data[8 + size + first : 8 + size + last])
-    return tensors
+def read_floats(path):
+    """Name → values."""
+    return {name: as_floats(dtype, content) for name, (dtype, _, content) in read_safetensors(path).items()}
 
 
 class Program:
@@ -101,11 +94,11 @@ class Program:
         return [json.loads(line) for line in metrics.read_text().splitlines()]
 
 
-def compare_logits(program):
-    cases = Cases("logits in fp32, before training")
+def compare_logits(program, ranks, stage):
+    cases = Cases(f"logits in fp32, before training, ranks: {ranks}, stage {stage}")
     path = program.folder / "logits.safetensors"
-    program.run(program.config(3, 1, False), 0, "--logits", path, length=program.row_length)
-    ours = read_safetensors(path)["logits"]
+    program.run(program.config(stage, ranks, False), 0, "--logits", path, ranks=ranks, length=program.row_length)
+    ours = read_floats(path)["logits"]
     theirs = [value for position in program.oracle["logits"] for value in position]
     cases.equal(len(ours), len(theirs), "the number of logits")
     for place, (value, expected) in enumerate(zip(ours, theirs)):
@@ -113,13 +106,41 @@ def compare_logits(program):
     cases.tell()
 
 
-def compare_backward(program):
-    """The first micro-batch alone, as a step of its own."""
-    cases = Cases("loss and gradient norm of the first micro-batch in fp32")
-    line = program.run(program.config(2, 1, False, accumulation=1), 1)[0]
+def values_of(facts, values):
+    """Those that the facts name, beside them."""
+    spread = [values[k * (len(values) - 1) // 7] for k in range(8)]
+    return zip([*values[:8], *spread], [*facts["first"], *facts["spread"]])
+
+
+def compare_gradients(cases, gradients, facts_of, accept):
+    cases.equal(sorted(gradients), sorted(facts_of), "the gradients' names")
+    for name, facts in facts_of.items():
+        values = gradients[name]
+        root_count = math.sqrt(len(values))
+        norm = math.sqrt(math.fsum(value * value for value in values))
+        cases.relative(norm, facts["norm"], accept["gradient_tensor_norm_relative"], f"gradient's norm of {name}")
+        cases.near(math.fsum(values), facts["sum"], accept["tensor_sum_per_root_count"] * root_count,
+                   f"gradient's sum of {name}")
+        limit = accept["gradient_value_per_rms"] * facts["norm"] / root_count
+        for ours, theirs in values_of(facts, values):
+            cases.near(ours, theirs, limit, f"a gradient of {name}")
+
+
+def compare_backward(program, ranks, stage):
+    """The first micro-batch alone, as a step of its own; on two ranks a row each. The update is the gradient: lr·g / eps."""
+    cases = Cases(f"loss and gradients of the first micro-batch in fp32, ranks: {ranks}, stage {stage}")
+    config = program.config(stage, ranks, False, accumulation=1)
+    config["optimizer"]["params"] = {"lr": 1e6, "betas": [0, 0], "eps": 1e6, "weight_decay": 0}
+    config["gradient_clipping"] = 0
+    saved = program.folder / f"backward_{ranks}_{stage}"
+    line = program.run(config, 1, "--save", saved, "--save-masters", ranks=ranks)[0]
     facts, accept = program.oracle["backward"], program.oracle["accept"]
     cases.relative(line["loss"], facts["loss"], accept["loss_relative"], "loss")
     cases.relative(line["gradient_norm"], facts["gradient_norm"], accept["gradient_norm_relative"], "gradient norm")
+    before = read_floats(program.data / "tiny_llama" / "model.safetensors")
+    after = read_floats(saved / "model.safetensors")
+    gradients = {name: [a - b for a, b in zip(before[name], after[name])] for name in after}
+    compare_gradients(cases, gradients, facts["gradients"], accept)
     cases.tell()
 
 
@@ -139,8 +160,7 @@ def compare_weights(cases, tensors, facts_of, accept):
         cases.relative(norm, facts["norm"], accept["tensor_norm_relative"], f"norm of {name}")
         limit = accept["tensor_sum_per_root_count"] * math.sqrt(len(values))
         cases.near(math.fsum(values), facts["sum"], limit, f"sum of {name}")
-        spread = [values[k * (len(values) - 1) // 7] for k in range(8)]
-        for ours, theirs in zip([*values[:8], *spread], [*facts["first"], *facts["spread"]]):
+        for ours, theirs in values_of(facts, values):
             cases.near(ours, theirs, accept["value_absolute"], f"a value of {name}")
 
 
@@ -162,7 +182,7 @@ def compare_training(program, ranks, bf16):
             processes=processes)
         compare_steps(cases, lines, facts["steps"], limits, oracle["training"]["lr"])
         if not bf16:
-            compare_weights(cases, read_safetensors(folder / "model.safetensors"), facts["after"], oracle["accept"])
+            compare_weights(cases, read_floats(folder / "model.safetensors"), facts["after"], oracle["accept"])
         hashes[stage] = lines[-1]["weights_hash"]
         cases.equal(hashes[stage], hashes[0], "weights_hash, and that of stage 0")
         cases.tell()
@@ -171,10 +191,11 @@ def compare_training(program, ranks, bf16):
 def main(llama, sifr, data):
     with tempfile.TemporaryDirectory() as folder:
         program = Program(llama, sifr, pathlib.Path(data), pathlib.Path(folder))
-        compare_logits(program)
-        compare_backward(program)
-        print("[oracle] program: the gradients of single tensors are left out: the program does not write gradients; "
-              "oracle_test.cpp holds them")
+        for stage in range(4):
+            for ranks in (1, 2, 4):
+                compare_logits(program, ranks, stage)
+            for ranks in (1, 2):  # that micro-batch has two rows
+                compare_backward(program, ranks, stage)
         for bf16 in (False, True):
             for ranks in (1, 2, 4):
                 compare_training(program, ranks, bf16)

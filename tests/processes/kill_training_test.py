@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from killing import MARK, left_behind, print_histogram, processes_of, wait_for_end
+from killing import MARK, left_behind, prepare_llama, print_histogram, processes_of, wait_for_end
 
 VICTIMS = ["0", "2", "launcher"]
 SHAPE = "hidden=256,layers=4,heads=4,kv_heads=2,intermediate=512,vocab=256,tied=0"
@@ -35,15 +35,10 @@ class Training:
 
     def __init__(self, sifr, llama, folder, job):
         self.folder, self.job, self.start = folder, job, time.monotonic()
-        with open(os.path.join(folder, "ds_config.json"), "w", encoding="ascii") as file:
-            json.dump(CONFIG, file)
-        with open(os.path.join(folder, "text"), "w", encoding="ascii") as file:
-            file.write("In the beginning God created the heaven and the earth. " * 100)
         path = lambda name: os.path.join(folder, name)
         command = [
-            sifr, "run", "--ranks", "3", "--", llama, "--config", path("ds_config.json"), "--shape", SHAPE,
-            "--data", path("text"), "--sequence-length", "16", "--steps", str(STEPS), "--save", path("out"),
-            "--save-every", "1", "--metrics", path("metrics"),
+            sifr, "run", "--ranks", "3", "--", *prepare_llama(llama, folder, CONFIG, SHAPE), str(STEPS),
+            "--save", path("out"), "--save-every", "1", "--metrics", path("metrics"),
         ]  # fmt: skip
         with open(path("log"), "w", encoding="utf8") as log:
             environment = {**os.environ, MARK: job}

@@ -1,10 +1,24 @@
-"""What tests that kill have in common: whom a job has started, what it leaves, and a histogram."""
+"""What tests that kill have in common: a training, whom a job has started, what it leaves, and a histogram."""
+import json
 import os
 import signal
 import time
 
 BOUND = 5.0  # seconds from a kill to the end of everything
 MARK = "SIFR_KILL_TEST"  # the variable whose value marks the processes of a job
+
+
+def prepare_llama(llama, folder, config, shape):
+    """Writes what a training of the example Llama reads; the command, to which the number of steps is added."""
+    path = lambda name: os.path.join(folder, name)
+    with open(path("ds_config.json"), "w", encoding="ascii") as file:
+        json.dump(config, file)
+    with open(path("text"), "w", encoding="ascii") as file:
+        file.write("In the beginning God created the heaven and the earth. " * 100)
+    return [
+        llama, "--config", path("ds_config.json"), "--shape", shape, "--data", path("text"), "--sequence-length", "16",
+        "--steps",
+    ]  # fmt: skip
 
 
 def processes_of(job, variable=""):

@@ -4,7 +4,6 @@
 
 Skips where PyTorch is not installed.
 """
-import json
 import os
 import re
 import signal
@@ -14,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from killing import MARK, processes_of
+from killing import MARK, prepare_llama, processes_of
 
 CONFIG = {
     "train_micro_batch_size_per_gpu": 2,
@@ -46,18 +45,10 @@ def free_port():
 class Test:
     def __init__(self, sifr, llama, folder):
         self.sifr, self.folder = sifr, folder
-        path = lambda name: os.path.join(folder, name)
-        with open(path("ds_config.json"), "w", encoding="ascii") as file:
-            json.dump(CONFIG, file)
-        with open(path("text"), "w", encoding="ascii") as file:
-            file.write("In the beginning God created the heaven and the earth. " * 40)
-        self.train = [
-            llama, "--config", path("ds_config.json"), "--shape", SHAPE, "--data", path("text"),
-            "--sequence-length", "16", "--hash-weights", "--steps",
-        ]  # fmt: skip
+        self.train = prepare_llama(llama, folder, CONFIG, SHAPE)
 
     def weights_hash(self, launch):
-        command = [*launch, *self.train, "10"]
+        command = [*launch, *self.train, "10", "--hash-weights"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=ENVIRONMENT)
         found = re.findall("weights_hash ([0-9a-f]{32})", done.stdout)
         if done.returncode != 0 or len(found) != 1:

@@ -1,7 +1,8 @@
 """The metrics file says what the README promises, and the same at every stage."""
+import os
 import re
 
-from program import ProgramTest, config, main
+from program import ProgramTest, as_floats, config, main, read_safetensors
 
 KEYS = ["step", "loss", "gradient_norm", "lr", "loss_scale", "updated", "tokens", "tokens_per_second",
         "step_seconds", "memory"]  # fmt: skip
@@ -80,6 +81,36 @@ class Metrics(ProgramTest):
         self.assertEqual(
             [line["weights_hash"] for line in plain], [line["weights_hash"] for line in recomputed]
         )
+
+    def test_norms_are_not_decayed_where_that_is_asked(self):
+        settings = config(optimizer={"type": "AdamW", "params": {"lr": 1e-3, "weight_decay": 200}})
+        weights = []
+        for folder, options in (("decayed", []), ("kept", ["--no-decay-norms"])):
+            self.run_program(settings, "--save", self.path(folder), *options, ranks=2, steps=1)
+            weights.append(read_safetensors(os.path.join(self.path(folder), "model.safetensors")))
+        norms = [name for name in weights[0] if "norm" in name]
+        self.assertEqual(len(norms), 2 * 2 + 1)
+        for name, decayed, kept in ((name, *(tensors[name] for tensors in weights)) for name in weights[0]):
+            if name not in norms:
+                self.assertEqual(decayed, kept, name)
+                continue
+            for value, undecayed in zip(as_floats(decayed[0], decayed[2]), as_floats(kept[0], kept[2])):
+                self.assertAlmostEqual(undecayed, 1, delta=0.002)  # they begin at 1, and a step moves by lr
+                self.assertAlmostEqual(value, 0.8, delta=0.002)  # 1 − lr · weight_decay
+
+    def test_the_held_out_loss_is_told_as_often_as_asked(self):
+        self.write("held_out.txt", b"And the earth was without form, and void; " * 40)
+        held_out = ("--eval-data", self.path("held_out.txt"))
+        losses, hashes = [], set()
+        for options in ((), ("--eval-every", "2")):
+            done = self.run_program(config(), *held_out, *options, "--hash-weights", ranks=2, steps=5)
+            losses.append(re.findall(r"held-out loss ([\d.]+)", done.stdout))
+            hashes.add(re.search(r"weights_hash (\w+)", done.stdout)[1])
+        at_end, every_other = losses
+        self.assertEqual(len(at_end), 1)
+        self.assertEqual(len(set(every_other)), 3)  # after steps 2, 4 and 5
+        self.assertEqual(every_other[-1:], at_end)
+        self.assertEqual(len(hashes), 1)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+from safetensors_file import as_floats, read_safetensors  # noqa: E402, F401
 
 SHAPE = "hidden=32,layers=2,heads=4,kv_heads=2,intermediate=48,vocab=256,tied={tied}"
 TEXT = "In the beginning God created the heaven and the earth. " * 40
@@ -84,27 +86,6 @@ class ProgramTest(unittest.TestCase):
         self.run_program(ds_config, "--metrics", self.path("metrics.jsonl"), *arguments, **keywords)
         with open(self.path("metrics.jsonl"), encoding="ascii") as file:
             return [json.loads(line) for line in file]
-
-
-def read_safetensors(path):
-    """name → (dtype, shape, bytes), by the format's description and nothing else."""
-    with open(path, "rb") as file:
-        content = file.read()
-    (length,) = struct.unpack_from("<Q", content)
-    header = json.loads(content[8 : 8 + length])
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, tensor in header.items():
-        begin, end = tensor["data_offsets"]
-        tensors[name] = (tensor["dtype"], tensor["shape"], content[8 + length + begin : 8 + length + end])
-    return tensors
-
-
-def as_floats(dtype, content):
-    if dtype == "BF16":
-        return [struct.unpack("<f", b"\0\0" + content[i : i + 2])[0] for i in range(0, len(content), 2)]
-    assert dtype == "F32", dtype
-    return list(struct.unpack(f"<{len(content) // 4}f", content))
 
 
 def main():
