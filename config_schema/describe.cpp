@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace sifr {
@@ -12,6 +14,19 @@ namespace detail {
 namespace {
 
 constexpr std::size_t kWidth = 100;
+
+// A member's value as people say it: with its unit, and no number or null that stands for a word.
+template <class T>
+std::string told(const FieldInfo& info, const T& value) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    if (value == std::numeric_limits<std::int64_t>::max()) return "unlimited";
+  }
+  return value_text(value) + (info.unit.empty() ? "" : fmt::format(" {}", info.unit));
+}
+template <class T>
+std::string told(const FieldInfo& info, const std::optional<T>& value) {
+  return value ? told(info, *value) : std::string(info.unset);
+}
 
 // The visitor that prints a section: what was set, one a line; then the defaults, filled up to the
 // line's width; then the sections in it.
@@ -23,7 +38,7 @@ class Describer {
   template <class T>
   void field(const FieldInfo& info, const T& member) {
     if (!info.applies) return;
-    const std::string text = fmt::format("{}: {}", info.key, value_text(member));
+    const std::string text = fmt::format("{}: {}", info.key, told(info, member));
     const auto origin = config_.origins.find(join_pointer(pointer_, info.key));
     if (origin == config_.origins.end()) {
       defaults_.push_back(text);

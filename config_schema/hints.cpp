@@ -1,5 +1,6 @@
 #include "config_schema/hints.hpp"
 
+#include "config_schema/detail/field_info.hpp"
 #include "config_schema/detail/hint_fields.hpp"
 #include "config_schema/detail/nearest_key.hpp"
 #include "config_schema/detail/number_text.hpp"
@@ -31,7 +32,7 @@ bool read(std::string_view text, std::optional<std::int64_t>& hint) {
 
 bool read(std::string_view text, std::optional<double>& hint) {
   const std::optional<double> value = detail::read_double(text);
-  if (!value || *value < 0) return false;
+  if (!value || !detail::kFp32.has(*value)) return false;
   hint = value;
   return true;
 }

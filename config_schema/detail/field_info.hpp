@@ -26,6 +26,8 @@ inline constexpr Range kAnyNumber = {};
 inline constexpr Range kCount = {1};
 inline constexpr Range kNotNegative = {0};
 inline constexpr Range kPositive = {0, std::numeric_limits<double>::infinity(), true};
+/// What the update computes with in fp32.
+inline constexpr Range kFp32 = {0, std::numeric_limits<float>::max()};
 
 /// What is told about a key once, for all who visit the sections: reader, writers, reference page.
 struct FieldInfo {
@@ -38,7 +40,9 @@ struct FieldInfo {
   bool applies = true;  ///< false: the key belongs to another type of its section
   bool ignores_case = false;  ///< of a named value
   std::span<const std::string_view> unsupported =
-      {};  ///< names that DeepSpeed has and sifr has not yet
+      {};                           ///< names that DeepSpeed has and sifr has not yet
+  std::string_view unit = {};       ///< of its number, for people
+  std::string_view unset = "none";  ///< what a null means, for people
 };
 
 /// A section of the file.

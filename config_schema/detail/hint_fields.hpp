@@ -11,7 +11,7 @@ namespace sifr::detail {
 template <class H, class Visit>
 void visit_hints(H& hints, Visit&& visit) {
   constexpr std::string_view kSteps = "a whole number from 1 to 1e9";
-  constexpr std::string_view kNumber = "a number of at least 0";
+  constexpr std::string_view kNumber = "a number from 0 to 3.4e38";
   visit("micro_batch", kSteps, hints.micro_batch);
   visit("accumulation", kSteps, hints.accumulation);
   visit("lr", kNumber, hints.lr);

@@ -24,30 +24,48 @@ inline constexpr std::string_view kOtherOptimizers[] = {"Lamb",
                                                         "SGD"};
 inline constexpr std::string_view kOtherSchedulers[] = {"LRRangeTest", "OneCycle"};
 
+inline constexpr std::string_view kFromOtherBatchKeys = "from the other batch keys";
+
 template <class Visitor, class C>
 void visit_batch(Visitor& v, C& config) {
-  v.field({"train_batch_size", "samples per step, over all ranks", kCount, &kAutoTrainBatch},
+  v.field({.key = "train_batch_size",
+           .meaning = "samples per step, over all ranks",
+           .range = kCount,
+           .auto_rule = &kAutoTrainBatch,
+           .unit = "samples",
+           .unset = kFromOtherBatchKeys},
           config.train_batch_size);
-  v.field({"train_micro_batch_size_per_gpu",
-           "samples per rank and micro-batch",
-           kCount,
-           &kAutoMicroBatch},
+  v.field({.key = "train_micro_batch_size_per_gpu",
+           .meaning = "samples per rank and micro-batch",
+           .range = kCount,
+           .auto_rule = &kAutoMicroBatch,
+           .unit = "samples",
+           .unset = kFromOtherBatchKeys},
           config.train_micro_batch_size_per_gpu);
-  v.field({"gradient_accumulation_steps", "micro-batches per step", kCount, &kAutoAccumulation},
+  v.field({.key = "gradient_accumulation_steps",
+           .meaning = "micro-batches per step",
+           .range = kCount,
+           .auto_rule = &kAutoAccumulation,
+           .unit = "micro-batches",
+           .unset = kFromOtherBatchKeys},
           config.gradient_accumulation_steps);
 }
 
 template <class Visitor, class C>
 void visit_training(Visitor& v, C& config) {
-  v.field({"steps_per_print", "a progress line every so many steps; null or 0: none", kNotNegative},
+  v.field({.key = "steps_per_print",
+           .meaning = "a progress line every so many steps; null or 0: none",
+           .range = kNotNegative,
+           .unit = "steps"},
           config.steps_per_print);
   v.field({"gradient_clipping",
            "largest L2 norm of all gradients together; 0 or less: no clipping",
            kAnyNumber,
            &kAutoClipping},
           config.gradient_clipping);
-  v.field({"communication_data_type",
-           "dtype in which gradients travel between ranks; null: the gradient's own"},
+  v.field({.key = "communication_data_type",
+           .meaning = "dtype in which gradients travel between ranks; null: the gradient's own",
+           .unset = "the gradient's own"},
           config.communication_data_type);
 }
 
@@ -59,14 +77,13 @@ void visit_optimizer(Visitor& v, O& optimizer) {
            .unsupported = kOtherOptimizers},
           optimizer.type);
   v.group({"params", R"({"lr": 1e-3})"}, [&](auto& p) {
-    p.field({"lr", "learning rate, the peak of a schedule", kNotNegative, &kAutoLr}, optimizer.lr);
+    p.field({"lr", "learning rate, the peak of a schedule", kFp32, &kAutoLr}, optimizer.lr);
     p.field({"betas", "decay rates of the two moments", {0, 1, false, true}, &kAutoBetas},
             optimizer.betas);
-    p.field({"eps", "added to the root of the second moment", kNotNegative, &kAutoEps},
-            optimizer.eps);
+    p.field({"eps", "added to the root of the second moment", kFp32, &kAutoEps}, optimizer.eps);
     p.field({"weight_decay",
              "share of a weight taken off per step, times lr",
-             kNotNegative,
+             kFp32,
              &kAutoWeightDecay},
             optimizer.weight_decay);
     p.field({"bias_correction", "divide the moments by 1 - beta^k"}, optimizer.bias_correction);
@@ -86,24 +103,30 @@ void visit_scheduler(Visitor& v, S& scheduler) {
     const bool ends = scheduler.type != SchedulerType::kWarmupLR;
     p.field({.key = "warmup_min_lr",
              .meaning = "lr at the first step",
-             .range = kNotNegative,
+             .range = kFp32,
              .auto_rule = &kAutoWarmupMinLr,
              .applies = !is_cosine},
             scheduler.warmup_min_lr);
     p.field({.key = "warmup_max_lr",
              .meaning = "lr after warm-up; unset: the optimizer's (WarmupDecayLR: 0.001)",
-             .range = kNotNegative,
+             .range = kFp32,
              .auto_rule = &kAutoWarmupMaxLr,
-             .applies = !is_cosine},
+             .applies = !is_cosine,
+             .unset = ends ? "0.001" : "the optimizer's lr"},
             scheduler.warmup_max_lr);
-    p.field({"warmup_num_steps", "steps of the warm-up; 1 counts as 2", kCount, &kAutoWarmupSteps},
+    p.field({.key = "warmup_num_steps",
+             .meaning = "steps of the warm-up; 1 counts as 2",
+             .range = kCount,
+             .auto_rule = &kAutoWarmupSteps,
+             .unit = "steps"},
             scheduler.warmup_num_steps);
     p.field({"warmup_type", "log or linear"}, scheduler.warmup_type);
     p.field({.key = "total_num_steps",
              .meaning = "steps of the whole training (WarmupDecayLR and WarmupCosineLR)",
              .range = kCount,
              .auto_rule = &kAutoTotalSteps,
-             .applies = ends},
+             .applies = ends,
+             .unit = "steps"},
             scheduler.total_num_steps);
     p.field({.key = "warmup_min_ratio",
              .meaning = "WarmupCosineLR: first lr, as a share of the optimizer's",
@@ -142,19 +165,22 @@ void visit_zero(Visitor& v, Z& zero) {
   v.field(
       {"stage", "0: all whole; 1: optimizer state, 2: gradients, 3: weights sharded too", {0, 3}},
       zero.stage);
-  v.field({"reduce_bucket_size",
-           "elements of gradients that are reduced together",
-           kNotNegative,
-           &kAutoReduceBucket},
+  v.field({.key = "reduce_bucket_size",
+           .meaning = "elements of gradients that are reduced together",
+           .range = kNotNegative,
+           .auto_rule = &kAutoReduceBucket,
+           .unit = "elements"},
           zero.reduce_bucket_size);
   v.field({.key = "allgather_bucket_size",
            .meaning = "elements that are gathered together",
            .range = kNotNegative,
-           .auto_is_default = true},
+           .auto_is_default = true,
+           .unit = "elements"},
           zero.allgather_bucket_size);
   v.field({.key = "overlap_comm",
            .meaning = "communicate beside computing; unset: at stage 3",
-           .auto_is_default = true},
+           .auto_is_default = true,
+           .unset = zero.overlaps() ? "true" : "false"},
           zero.overlap_comm);
   v.field({.key = "contiguous_gradients",
            .meaning = "gradients of a bucket lie together (sifr: always)",
@@ -168,35 +194,41 @@ void visit_zero(Visitor& v, Z& zero) {
            .meaning = "elements that a thread updates at a time, in steps of 256; 0 and what is "
                       "larger count as 32768",
            .range = kNotNegative,
-           .auto_is_default = true},
+           .auto_is_default = true,
+           .unit = "elements"},
           zero.sub_group_size);
   const bool is_whole = zero.stage < 3;  // what follows has no effect then, whatever its "auto" is
   v.field({.key = "stage3_prefetch_bucket_size",
            .meaning = "elements gathered ahead of their use",
            .range = kNotNegative,
            .auto_rule = &kAutoPrefetchBucket,
-           .auto_is_default = is_whole},
+           .auto_is_default = is_whole,
+           .unit = "elements"},
           zero.stage3_prefetch_bucket_size);
   v.field({.key = "stage3_param_persistence_threshold",
            .meaning = "units of at most so many elements stay whole",
            .range = kNotNegative,
            .auto_rule = &kAutoPersistence,
-           .auto_is_default = is_whole},
+           .auto_is_default = is_whole,
+           .unit = "elements"},
           zero.stage3_param_persistence_threshold);
   v.field({.key = "stage3_model_persistence_threshold",
            .meaning = "elements that may stay whole in all",
            .range = kNotNegative,
-           .auto_is_default = true},
+           .auto_is_default = true,
+           .unit = "elements"},
           zero.stage3_model_persistence_threshold);
   v.field({.key = "stage3_max_live_parameters",
            .meaning = "elements that may be whole at a time",
            .range = kNotNegative,
-           .auto_is_default = true},
+           .auto_is_default = true,
+           .unit = "elements"},
           zero.stage3_max_live_parameters);
   v.field({.key = "stage3_max_reuse_distance",
            .meaning = "keep what is used again within so many elements",
            .range = kNotNegative,
-           .auto_is_default = true},
+           .auto_is_default = true,
+           .unit = "elements"},
           zero.stage3_max_reuse_distance);
 }
 
@@ -207,11 +239,15 @@ void visit_sifr(Visitor& v, S& own) {
   v.field({"reduce_at",
            "reduce gradients after each micro_batch, or once at the boundary (stages 0 and 1)"},
           own.reduce_at);
-  v.field({"comm_timeout", "seconds that a rank waits for the others", kPositive},
+  v.field({.key = "comm_timeout",
+           .meaning = "seconds that a rank waits for the others",
+           .range = kPositive,
+           .unit = "s"},
           own.comm_timeout);
-  v.field(
-      {"non_finite", "stop or skip at a NaN or infinite gradient; unset: bf16 skips, fp32 stops"},
-      own.non_finite);
+  v.field({.key = "non_finite",
+           .meaning = "stop or skip at a NaN or infinite gradient; unset: bf16 skips, fp32 stops",
+           .unset = "skip in bf16, stop in fp32"},
+          own.non_finite);
   v.field({"debug", "fill unwritten and released memory with NaN"}, own.debug);
 }
 

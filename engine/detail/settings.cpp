@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -57,6 +58,11 @@ ParameterSpec make_parameter_spec(const Parameter& parameter, DType compute_dtyp
   spec.trainable = parameter.trainable;
   spec.decay = parameter.decay;
   spec.lr_scale = parameter.lr_scale;
+  SIFR_REQUIRE(UsageError,
+               spec.lr_scale >= 0 && std::isfinite(spec.lr_scale),
+               "parameter '{}': lr_scale is {}, and must be 0 or more and finite",
+               spec.name,
+               spec.lr_scale);
   return spec;
 }
 

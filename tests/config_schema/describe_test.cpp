@@ -46,12 +46,31 @@ TEST_CASE("the start screen tells what was set from what is a default", "[descri
   const std::string text = sifr::describe(parse(R"({"train_micro_batch_size_per_gpu": 2,
     "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}})",
                                                 hints));
-  CHECK(has(text, "ds.json:\n  train_micro_batch_size_per_gpu: 2\n"));
-  CHECK(has(text, "reduce_bucket_size: 16777216  (auto from hint hidden_size)\n"));
+  CHECK(has(text, "ds.json:\n  train_micro_batch_size_per_gpu: 2 samples\n"));
+  CHECK(has(text, "reduce_bucket_size: 16777216 elements  (auto from hint hidden_size)\n"));
   CHECK(has(text, "lr: 0.0003  (hint lr)\n"));
-  CHECK(has(text, "(default) train_batch_size: null"));
+  CHECK(has(text, "(default) train_batch_size: from the other batch keys"));
   CHECK(has(text, "gradient_clipping: 1"));
   CHECK_FALSE(has(text, "scheduler"));
+}
+
+TEST_CASE("the start screen has words for what is unset or without limit, and units",
+          "[describe]") {
+  const std::string text = sifr::describe(parse(R"({"optimizer": {"type": "AdamW"},
+    "scheduler": {"type": "WarmupLR"}, "zero_optimization": {"stage": 3}})"));
+  CHECK_FALSE(has(text, "null"));
+  CHECK_FALSE(has(text, "9223372036854775807"));
+  for (const char* told : {"steps_per_print: none",
+                           "communication_data_type: the gradient's own",
+                           "warmup_max_lr: the optimizer's lr",
+                           "overlap_comm: true",
+                           "non_finite: skip in bf16, stop in fp32",
+                           "stage3_model_persistence_threshold: unlimited",
+                           "comm_timeout: 600 s",
+                           "allgather_bucket_size: 500000000 elements"}) {
+    INFO(told);
+    CHECK(has(text, told));
+  }
 }
 
 TEST_CASE("every key of the effective config is on the start screen", "[describe][CFG10]") {

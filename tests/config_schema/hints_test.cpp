@@ -147,6 +147,7 @@ TEST_CASE("a hint that does not fit is a UsageError", "[hints]") {
                           "micro_batch=0",
                           "micro_batch=1.5",
                           "hidden_size=1e10",
+                          "lr=1e39",
                           "betas=0.9",
                           "betas=0.9,1",
                           "precision=fp8",

@@ -52,6 +52,21 @@ TEST_CASE("offload of one thing is not taken for offload of another", "[validate
   }
 }
 
+TEST_CASE("a number that the update's fp32 cannot hold is refused at its place", "[validate]") {
+  for (const char* key : {"lr", "eps", "weight_decay"}) {
+    const std::string problem = problem_of(std::string(R"({"optimizer": {"type": "Adam",
+      "params": {")") + key + R"(": 1e39}}})");
+    INFO(problem);
+    CHECK(has(problem, std::string("/optimizer/params/") + key + ": must be from 0 to 3.4"));
+    CHECK(problem.starts_with("2:"));
+  }
+  for (const char* key : {"warmup_min_lr", "warmup_max_lr"}) {
+    const std::string problem = problem_of(std::string(R"({"scheduler": {"type": "WarmupLR",
+      "params": {")") + key + R"(": 1e39}}})");
+    CHECK(has(problem, std::string("/scheduler/params/") + key + ": must be from 0 to 3.4"));
+  }
+}
+
 TEST_CASE("a key without effect is a notice unless its value is the neutral one", "[validate]") {
   CHECK(parse(R"({"wall_clock_breakdown": false})").notices.empty());
   CHECK(has_notice(parse(R"({"wall_clock_breakdown": true})"),

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <mutex>
 #include <span>
 #include <stdexcept>
@@ -44,6 +46,17 @@ TEST_CASE("an engine with its own context tells why it cannot start", "[engine]"
   CHECK_THROWS_WITH(start(throws, config_with(micro + kOptimizer)), "no model today");
   CHECK_THROWS_AS(static_cast<void>(Engine::initialize(declare_one, "no such file.json")),
                   ConfigError);
+}
+
+TEST_CASE("an lr_scale that no learning rate can have is refused by name", "[engine]") {
+  for (const float scale : {-1.0F, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    const auto declare = [scale](Units& units) {
+      units.add("one", {{.name = "one.weight", .shape = {4}, .lr_scale = scale}});
+    };
+    CHECK_THROWS_WITH(
+        static_cast<void>(Engine::initialize(declare, make_config({}))),
+        Catch::Contains("parameter 'one.weight': lr_scale is ") && Catch::Contains("0 or more"));
+  }
 }
 
 TEST_CASE("a unit without parameters is leased like any other, and does nothing", "[engine]") {
