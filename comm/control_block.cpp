@@ -47,13 +47,17 @@ void ControlBlock::wake_all() const noexcept {
   }
 }
 
+std::string phase_of(const RankBlock& block) {
+  const std::string phase = block.phase.load();
+  return phase.empty() ? "not told" : phase;
+}
+
 std::string whereabouts(const RankBlock& block) {
   const std::string call = block.last_call.load();
-  const std::string phase = block.phase.load();
   return fmt::format(
       "last collective: {}; phase: {}",
       call.empty() ? "none yet" : fmt::format("number {}, {}", block.ready.value(), call),
-      phase.empty() ? "not told" : phase);
+      phase_of(block));
 }
 
 ControlBlock make_thread_control_block(int ranks) {

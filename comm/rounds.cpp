@@ -65,9 +65,13 @@ void Rounds::compare(const Call& call) const {
       if (text.empty()) continue;
       const std::string whole = fmt::format(
           "the ranks' calls differ at collective {}: {}; every rank must make the same calls in "
-          "the same order",
+          "the same order (rank {} was at: {}; rank {} at: {})",
           call.sequence,
-          text);
+          text,
+          left,
+          phase_of(block(left)),
+          right,
+          phase_of(block(right)));
       control_.abort({FailureKind::kDiffers, -1, call.sequence, call.tag, whole});
       check();
     }
@@ -88,7 +92,10 @@ void Rounds::finish(const Call& call) const {
   waiting_.wait_for_all(&RankBlock::done, call.sequence, call);
 }
 
+// The others need to know who failed, and of what. Further lines, such as a table of memory, are
+// told where they belong: by the rank itself.
 void Rounds::fail(std::string_view text) const noexcept {
+  text = text.substr(0, text.find('\n'));
   std::array<char, 1024> line = {};
   std::string_view whole = text;
   try {

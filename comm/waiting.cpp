@@ -114,7 +114,6 @@ void Waiting::report(Which which,
                      std::uint32_t target,
                      const Call& call,
                      milliseconds waited) const {
-  const std::string phase = control_.rank(rank_).phase.load();
   log(log_,
       rank_,
       "comm",
@@ -123,7 +122,7 @@ void Waiting::report(Which which,
       static_cast<double>(waited.count()) / 1e3,
       describe(call.operation, call.tag),
       call.sequence,
-      phase.empty() ? "not told" : phase,
+      phase_of(control_.rank(rank_)),
       missing(which, target),
       static_cast<double>(call.timeout.count()) / 1e3);
 }
@@ -133,12 +132,14 @@ void Waiting::give_up(Which which, std::uint32_t target, const Call& call) const
   for (int r = control_.size() - 1; r >= 0; --r) {
     if (r != rank_ && !(control_.rank(r).*which).has_reached(target)) silent = r;
   }
-  const std::string text = fmt::format("rank {} waited {:.1f} s in {} (collective {}) for {}",
-                                       rank_,
-                                       static_cast<double>(call.timeout.count()) / 1e3,
-                                       describe(call.operation, call.tag),
-                                       call.sequence,
-                                       missing(which, target));
+  const std::string text = fmt::format(
+      "rank {} waited {:.1f} s in {} (collective {}) for {}; if it only needs longer, as for a "
+      "large save, raise comm_timeout in the config's \"sifr\"",
+      rank_,
+      static_cast<double>(call.timeout.count()) / 1e3,
+      describe(call.operation, call.tag),
+      call.sequence,
+      missing(which, target));
   control_.abort({FailureKind::kTimeout, silent, call.sequence, call.tag, text});
   control_.abort_page().raise();
 }

@@ -23,7 +23,7 @@ struct Failure {
   int rank = -1;  // the cause, or -1
   std::uint32_t sequence = 0;
   std::string_view unit = {};
-  std::string_view text = {};
+  std::string_view text = {};  // one line; the rank at fault has the rest
 };
 
 /// The first failure of a group. It may lie in memory that several processes map.

@@ -67,6 +67,9 @@ class ControlBlock {
   std::span<RankBlock> ranks_;
 };
 
+/// What a rank's program says it is doing, for messages: "step 3", or "not told".
+[[nodiscard]] std::string phase_of(const RankBlock& block);
+
 /// What a rank did last, for messages: "last collective: number 16, barrier start; phase: step 3".
 [[nodiscard]] std::string whereabouts(const RankBlock& block);
 

@@ -110,6 +110,15 @@ TEST_CASE("every rank's failure reaches all with its text", "[comm][COM17]") {
   }
 }
 
+TEST_CASE("the others hear a failure's first line, with its rank", "[comm][COM17]") {
+  const GroupErrors errors = collect_group_errors(2, {}, [](Communicator& group) {
+    if (group.rank() == 1) throw std::runtime_error("no room\n  weights  2 MiB\n  sum      2 MiB");
+    gather(group, 1, "block");
+  });
+  CHECK(message_of(errors[0]) == "rank 1 failed: no room");
+  CHECK_THAT(message_of(errors[1]), Contains("weights  2 MiB"));
+}
+
 TEST_CASE("after a failure every call throws the same error", "[comm]") {
   std::array<std::atomic<int>, 2> same = {};
   collect_group_errors(2, {}, [&same](Communicator& group) {
@@ -166,7 +175,8 @@ TEST_CASE("a silent rank ends the group at the deadline and is named", "[comm]")
     CHECK_THAT(
         message_of(error),
         Contains("all-gather \"block.2\"") &&
-            Contains("for rank 2 (last collective: number 1, barrier start; phase: step 3)"));
+            Contains("for rank 2 (last collective: number 1, barrier start; phase: step 3)") &&
+            Contains("raise comm_timeout"));
   }
 }
 
