@@ -21,12 +21,27 @@ std::uint8_t use_bit(int occurrence) {
 
 }  // namespace
 
+std::string_view name_of(LeaseAct act) noexcept {
+  switch (act) {
+    case LeaseAct::kLease:
+      return "leases weights of";
+    case LeaseAct::kRelease:
+      return "releases weights of";
+    case LeaseAct::kOpen:
+      return "opens gradients of";
+    case LeaseAct::kClose:
+      return "closes gradients of";
+  }
+  return {};
+}
+
 AgreedOrder::AgreedOrder(int units, std::vector<LeaseEvent> first)
     : order_(std::move(first)),
       uses_(static_cast<std::size_t>(units) * 2),
       counts_(static_cast<std::size_t>(units) * kActs),
       is_leased_(static_cast<std::size_t>(units)) {
   done_.reserve(order_.size() * 2);
+  own_.reserve(order_.size() * 2);
   next_.reserve(order_.size() * 2);
 }
 
@@ -34,6 +49,8 @@ void AgreedOrder::begin() {
   cursor_ = 0;
   hash_ = 0xCBF29CE484222325U;
   done_.clear();
+  own_.clear();
+  departure_.reset();
   std::fill(counts_.begin(), counts_.end(), std::uint8_t{0});
 }
 
@@ -45,6 +62,16 @@ std::size_t AgreedOrder::find(LeaseEvent event) const noexcept {
   const auto found =
       std::find(order_.begin() + static_cast<std::ptrdiff_t>(cursor_), order_.end(), event);
   return found == order_.end() ? kNowhere : static_cast<std::size_t>(found - order_.begin());
+}
+
+// Releases may come anywhere: they part nobody.
+void AgreedOrder::note_departure(LeaseEvent event, std::size_t place) noexcept {
+  if (departure_ || event.act == LeaseAct::kRelease) return;
+  const auto from = order_.begin() + static_cast<std::ptrdiff_t>(cursor_);
+  const auto next = std::find_if(
+      from, order_.end(), [](LeaseEvent ahead) { return ahead.act != LeaseAct::kRelease; });
+  if (place == static_cast<std::size_t>(next - order_.begin())) return;
+  departure_ = {event, next == order_.end() ? std::nullopt : std::optional(*next)};
 }
 
 std::uint8_t& AgreedOrder::count(LeaseEvent event) {
@@ -60,6 +87,7 @@ void AgreedOrder::log(LeaseEvent event, bool used) {
   if (occurrence < 255) ++occurrence;
   done_.push_back(event);
   if (event.act == LeaseAct::kRelease) return;
+  if (used) own_.push_back(event);
   hash_ = (hash_ ^ (static_cast<std::uint64_t>(event.unit) * kActs +
                     static_cast<std::uint64_t>(event.act))) *
           0x100000001B3U;

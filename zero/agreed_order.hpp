@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace sifr {
@@ -9,6 +12,8 @@ namespace sifr {
 /// What a rank does with a unit: weights become leased, are released, gradients are opened, are
 /// closed (complete).
 enum class LeaseAct : std::uint8_t { kLease, kRelease, kOpen, kClose };
+/// For messages, before a unit's name: "leases weights of".
+[[nodiscard]] std::string_view name_of(LeaseAct act) noexcept;
 struct LeaseEvent {
   LeaseAct act = LeaseAct::kLease;
   int unit = 0;
@@ -37,6 +42,7 @@ class AgreedOrder {
   template <class F>
   void reach(LeaseEvent event, F&& left_out) {
     const std::size_t place = find(event);
+    note_departure(event, place);
     if (place != kNowhere) {
       while (cursor_ < place)
         skip(left_out);
@@ -60,6 +66,14 @@ class AgreedOrder {
   [[nodiscard]] std::span<const LeaseEvent> done() const noexcept { return done_; }
   /// Of `done`, releases left out: they move no bytes.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+  /// What this rank itself did so far in this micro-batch, without releases.
+  [[nodiscard]] std::span<const LeaseEvent> own() const noexcept { return own_; }
+  /// Where this rank first did something else in this micro-batch than the order says.
+  struct Departure {
+    LeaseEvent made;
+    std::optional<LeaseEvent> expected;  // nothing: the order was at its end
+  };
+  [[nodiscard]] const std::optional<Departure>& departure() const noexcept { return departure_; }
 
   /// Which occurrences of a unit's leases and closings this rank itself made in this step: bit k of
   /// byte 2·unit for the k-th lease of a micro-batch, of byte 2·unit + 1 for the k-th closing (bit
@@ -80,6 +94,7 @@ class AgreedOrder {
  private:
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
   [[nodiscard]] std::size_t find(LeaseEvent event) const noexcept;
+  void note_departure(LeaseEvent event, std::size_t place) noexcept;
   template <class F>
   void skip(F& left_out) {
     const LeaseEvent event = order_[cursor_++];
@@ -92,6 +107,8 @@ class AgreedOrder {
 
   std::vector<LeaseEvent> order_;
   std::vector<LeaseEvent> done_;
+  std::vector<LeaseEvent> own_;
+  std::optional<Departure> departure_;
   std::vector<LeaseEvent> next_;  // scratch of adopt
   std::size_t cursor_ = 0;
   std::uint64_t hash_ = 0;

@@ -97,6 +97,7 @@ class EngineState {
   void finish_evaluation();
   void gather_everything();
   void note_phase(const char* what, std::string_view name = {});
+  [[nodiscard]] Occasion occasion(const char* call) const noexcept;
 
   // The step.
   void require_ready_for(const char* call);

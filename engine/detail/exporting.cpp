@@ -17,12 +17,13 @@ constexpr std::size_t index(int value) {
   return static_cast<std::size_t>(value);
 }
 
-// Never empty.
+// The first line, never empty: the rank at fault throws all of it.
 std::string text_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const std::exception& error) {
-    const std::string text = error.what();
+    std::string text = error.what();
+    text.resize(std::min(text.size(), text.find('\n')));
     return text.empty() ? "an exception without text" : text;
   } catch (...) {
     return "an exception that is no std::exception";
@@ -40,7 +41,6 @@ View EngineState::exported_slice(int unit, int segment, ExportAs what) const {
 void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
   guarded([&] {
     require_ready_for("export_weights()");
-    note_phase("export_weights()");
     SIFR_REQUIRE(UsageError,
                  root >= 0 && root < context_.size(),
                  "export_weights(): root is {}, and there are {} ranks",
@@ -52,6 +52,7 @@ void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
     is_exporting_ = true;
     const auto ended = [this](void*) { is_exporting_ = false; };
     const std::unique_ptr<EngineState, decltype(ended)> scope(this, ended);
+    note_phase("export_weights()");
     std::exception_ptr thrown;
     for (int u = 0; u < layout_.unit_count(); ++u) {
       for (const ParameterLayout& parameter : layout_.unit(u).parameters) {

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 // EngineState: leases and evaluation.
 namespace sifr::detail {
 
@@ -14,18 +12,27 @@ constexpr std::size_t index(int value) {
 }
 }  // namespace
 
+// What the others tell of this rank where they wait for it or have parted from it.
 void EngineState::note_phase(const char* what, std::string_view name) {
-  std::array<char, 160> text;
-  const auto end = fmt::format_to_n(text.data(),
-                                    text.size(),
-                                    "step {}, micro-batch {}, {}{}{}{}",
-                                    steps_,
-                                    micro_in_step_,
-                                    what,
-                                    name.empty() ? "" : " '",
-                                    name,
-                                    name.empty() ? "" : "'");
-  communicator_.set_phase({text.data(), std::min(end.size, text.size())});
+  fmt::memory_buffer text;  // a text of usual length allocates nothing
+  const fmt::appender end(text);
+  if (is_evaluating() || is_exporting_) {
+    fmt::format_to(end, "after step {}, {}", steps_, what);
+  } else {
+    fmt::format_to(end, "step {}, micro-batch {}, {}", steps_ + 1, micro_in_step_ + 1, what);
+  }
+  if (!name.empty()) fmt::format_to(end, " '{}'", name);
+  if (const auto& departure = coordinator().order().departure()) {
+    const auto [made, expected] = *departure;
+    fmt::format_to(
+        end, " (first {} '{}' where the order ", name_of(made.act), layout_.unit(made.unit).name);
+    if (expected) {
+      fmt::format_to(end, "{} '{}')", name_of(expected->act), layout_.unit(expected->unit).name);
+    } else {
+      fmt::format_to(end, "is at its end)");
+    }
+  }
+  communicator_.set_phase({text.data(), text.size()});
 }
 
 Weights EngineState::weights(const Unit& unit) {
@@ -167,7 +174,7 @@ void EngineState::finish_evaluation() {
                open < 0 ? "" : fmt::format(" on unit '{}'", layout_.unit(open).name));
   if (evaluation_ == Evaluating::kStreamedEnds) {
     evaluating_.end_micro_batch();
-    roll_call_.meet("end of evaluation", {}, evaluating_.order());
+    roll_call_.meet(occasion("end of evaluation"), {}, evaluating_.order());
     evaluating_.order().adopt();
   } else {
     everything_ = Buffer();

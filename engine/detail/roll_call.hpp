@@ -23,22 +23,29 @@ struct RollCallEntry {
   bool is_boundary = false;
 };
 
+/// When ranks meet, for messages; the same on every rank. `call` lives as long as the meeting.
+struct Occasion {
+  std::string_view call;
+  std::int64_t step = 1;  // from 1, as is the micro-batch
+  std::int64_t micro_batch = 1;
+};
+
 /// The small exchange that ends every micro-batch: ranks compare what they did, and learn each
 /// other's losses and weights.
 class RollCall {
  public:
   RollCall(const Layout& layout, Communicator& communicator);
 
-  /// Collective; `occasion` names the call that ends the micro-batch, which is the same on every
-  /// rank and lives until then. Every rank's entry, in rank order, valid until the next call;
-  /// merges the ranks' uses into `order`. Throws CommError, on every rank, naming both units and
-  /// ranks, if the ranks' sequences differ; UsageError if boundary or lr do.
-  std::span<const RollCallEntry> meet(std::string_view occasion,
+  /// Collective. Every rank's entry, in rank order, valid until the next call; merges the ranks'
+  /// uses into `order`. Throws CommError, on every rank, naming both units and ranks, if the ranks'
+  /// sequences differ; UsageError if boundary or lr do.
+  std::span<const RollCallEntry> meet(const Occasion& occasion,
                                       RollCallEntry own,
                                       AgreedOrder& order);
 
  private:
-  void compare_orders(const AgreedOrder& order);
+  void compare_orders(const Occasion& occasion, const AgreedOrder& order);
+  [[nodiscard]] std::vector<std::vector<LeaseEvent>> gather(std::span<const LeaseEvent> mine);
   void compare_arguments() const;
 
   const Layout& layout_;

@@ -77,6 +77,10 @@ StepReport EngineState::step(const StepOptions& options) {
   });
 }
 
+Occasion EngineState::occasion(const char* call) const noexcept {
+  return {call, steps_ + 1, micro_in_step_ + 1};
+}
+
 // Ends the micro-batch with the other ranks, and adds their losses and weights to the step's.
 void EngineState::meet(const StepOptions& options, bool is_boundary_step) {
   const Loss loss = last_loss_.value_or(Loss(0.0, 1.0));
@@ -97,7 +101,7 @@ void EngineState::meet(const StepOptions& options, bool is_boundary_step) {
   training_.end_micro_batch();
   notice_short_unit();
   try {
-    for (const RollCallEntry& entry : roll_call_.meet("step()", own, training_.order())) {
+    for (const RollCallEntry& entry : roll_call_.meet(occasion("step()"), own, training_.order())) {
       step_weight_.add(entry.weight);
       step_loss_.add(entry.loss);
       is_loss_finite_ = is_loss_finite_ && std::isfinite(entry.loss);
@@ -190,7 +194,7 @@ void EngineState::drop_gradients() {
   guarded([&] {
     require_ready_for("drop_gradients()");
     training_.end_micro_batch();
-    roll_call_.meet("drop_gradients()", {}, training_.order());
+    roll_call_.meet(occasion("drop_gradients()"), {}, training_.order());
     training_.order().forget();
     last_loss_.reset();
     begin_step();

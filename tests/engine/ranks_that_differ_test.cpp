@@ -67,6 +67,49 @@ TEST_CASE("a rank that swaps two equal units ends the group, which hears its nam
   check_parted(errors_of_ranks(kRanks, any_config(), body, fruit()), "berry");
 }
 
+// Stage 0 and one bucket: the ranks' collectives are the same up to the roll call.
+TEST_CASE("the first place at which orders differ is told, with the step", "[engine]") {
+  const SmallModel model({{"apple", 300, 1, false}, {"berry", 300, 1, false}, {"cherry"}});
+  const auto body = [](Engine& engine, SmallModel& fruits) {
+    for (int micro = 0; micro < 4; ++micro) {
+      const bool swaps = engine.rank() == 1 && micro == 3;
+      for (const char* name : {"apple", swaps ? "cherry" : "berry", swaps ? "berry" : "cherry"})
+        static_cast<void>(engine.weights(fruits.unit(name)));
+      fruits.add(engine, "cherry", 1);
+      engine.step();
+    }
+  };
+  for (const std::string& error : errors_of_ranks(kRanks, {.accumulation = 2}, body, model)) {
+    CHECK_THAT(error,
+               StartsWith("CommError: ranks took units in different orders in step 2, micro-batch "
+                          "2: rank 0 leases weights of 'berry' where rank 1 leases weights of "
+                          "'cherry'; their collectives part where "));
+  }
+}
+
+TEST_CASE("ranks whose collectives part are told what each was at", "[engine]") {
+  const int stage = GENERATE(0, 1, 2, 3);
+  const auto body = [](Engine& engine, SmallModel& model) {
+    for (int step = 0; step < 3; ++step) {
+      const bool swaps = engine.rank() == 1 && step == 2;
+      model.read(engine);
+      model.add(engine, "cherry", 1);
+      model.add(engine, swaps ? "apple" : "berry", 1);
+      model.add(engine, swaps ? "berry" : "apple", 1);
+      engine.step();
+    }
+  };
+  const SmallConfig config = {.stage = stage, .zero = R"("reduce_bucket_size": 300,)"};
+  for (const std::string& error : errors_of_ranks(kRanks, config, body, fruit())) {
+    CHECK_THAT(error, StartsWith("CommError: the ranks' calls differ at collective "));
+    CHECK_THAT(error,
+               Contains("rank 0 was at: step 3, micro-batch 1, ") &&
+                   Contains("rank 1 at: step 3, micro-batch 1, ") &&
+                   Contains("(first leases weights of 'apple' where the order leases weights of "
+                            "'berry')"));
+  }
+}
+
 TEST_CASE("a rank that leases a unit once more ends the group", "[engine]") {
   const auto body = [](Engine& engine, SmallModel& model) {
     step_thrice(engine, [&] {
@@ -164,6 +207,30 @@ TEST_CASE("ranks that take different branches train both, as if each had zeros i
   };
   const SmallConfig config = any_config();
   CHECK(weights(config, false) == weights(config, true));
+}
+
+TEST_CASE("where units come in another order than declared, the first step needs them all",
+          "[engine]") {
+  const auto errors = [](const SmallConfig& config, int first_step_without) {
+    const auto body = [first_step_without](Engine& engine, SmallModel& model) {
+      for (int step = 0; step < 4; ++step) {
+        const bool leaves_out = engine.rank() == 1 && step >= first_step_without;
+        for (const char* name : {"c", "tied", "a"})
+          static_cast<void>(engine.weights(model.unit(name)));
+        model.add(engine, "a", 1);
+        for (int lease = 0; lease < 2 && !leaves_out; ++lease)
+          model.add(engine, "tied", 1);
+        model.add(engine, "c", 1);
+        engine.step();
+      }
+    };
+    return errors_of_ranks(kRanks, config, body, SmallModel({{"a"}, {"tied", 300, 2}, {"c"}}));
+  };
+  const SmallConfig config = any_config();
+  for (const std::string& error : errors(config, 0))
+    CHECK_THAT(error, StartsWith("CommError: "));
+  for (const std::string& error : errors(config, 1))
+    CHECK(error == "");
 }
 
 TEST_CASE("a rank without data takes part with weight 0", "[engine][COM06][GRD16]") {

@@ -101,6 +101,24 @@ TEST_CASE("what does not lie ahead is an extra, and changes the log", "[zero]") 
   }
 }
 
+TEST_CASE("the first departure from the order is kept, with what the order says there", "[zero]") {
+  Rank rank(kForwardBack);
+  rank.does("La Ra");
+  CHECK_FALSE(rank.order.departure());
+  rank.does("Ob La Lc");
+  CHECK(rank.order.departure()->made == event("Ob"));
+  CHECK(rank.order.departure()->expected == event("Lb"));
+  CHECK(text_of(rank.order.own()) == "La Ob La Lc");
+  rank.order.begin();
+  CHECK_FALSE(rank.order.departure());
+  CHECK(rank.order.own().empty());
+  rank.does(kForwardBack);
+  CHECK_FALSE(rank.order.departure());
+  rank.does("La");
+  CHECK(rank.order.departure()->made == event("La"));
+  CHECK_FALSE(rank.order.departure()->expected);
+}
+
 TEST_CASE("releases never skip and do not count in the hash", "[zero]") {
   Rank early(kForwardBack);
   early.does("La Ra Lb Rb Lb Ob Cb Rb La Oa Ca Ra");
