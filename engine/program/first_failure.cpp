@@ -32,10 +32,11 @@ bool says_one_of(const Rank& rank, std::span<const std::string> words) {
          std::any_of(rank.output.last_lines().begin(), rank.output.last_lines().end(), is_said);
 }
 
+/// By ranks that failed themselves: others may print what they like.
 bool is_blamed(const Rank& rank, std::span<const Rank> by) {
   const auto words = words_about(&rank - by.data(), rank.process.id);
   return std::any_of(by.begin(), by.end(), [&](const Rank& peer) {
-    return &peer != &rank && says_one_of(peer, words);
+    return &peer != &rank && !peer.ended->is_success() && says_one_of(peer, words);
   });
 }
 
@@ -45,8 +46,9 @@ const Rank* find_first_failure(std::span<const Rank> ranks) {
   const Rank* first = nullptr;
   std::tuple<bool, bool, std::int64_t> order_of_first;
   for (const Rank& rank : ranks) {
-    const bool has_blame = !rank.ended->is_success() && is_blamed(rank, ranks);
-    if (rank.ended->is_success() || (!rank.ended_by_itself && !has_blame)) continue;
+    const bool has_blame = is_blamed(rank, ranks);
+    const bool has_failed = rank.ended_by_itself && !rank.ended->is_success();
+    if (!has_blame && !has_failed) continue;
     const std::tuple order(!has_blame, !rank.ended->is_crash(), rank.silent_since);
     if (first != nullptr && order >= order_of_first) continue;
     first = &rank;
@@ -56,15 +58,10 @@ const Rank* find_first_failure(std::span<const Rank> ranks) {
 }
 
 std::string report_of(const Rank& rank, std::ptrdiff_t number) {
-  const std::string end = rank.ended_by_itself
-                              ? rank.ended->describe()
-                              : "is named as the cause and did not end until it was stopped";
-  std::string text = fmt::format("sifr run: rank {} {}; the others were stopped.\n", number, end);
-  if (rank.errors.last_lines().empty()) return text;
-  text += fmt::format("sifr run: the last lines of rank {}'s stderr:\n", number);
-  for (const std::string& line : rank.errors.last_lines())
-    text += fmt::format("  {}\n", line);
-  return text;
+  std::string end = "is named as the cause and did not end until it was stopped";
+  if (rank.ended_by_itself) end = rank.ended->describe();
+  if (rank.ended_by_itself && rank.ended->is_success()) end += " while its group was still at work";
+  return fmt::format("sifr run: rank {} {}; the others were stopped.\n", number, end);
 }
 
 }  // namespace sifr::program

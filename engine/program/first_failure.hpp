@@ -28,11 +28,11 @@ struct Rank {
 /// The rank whose failure made the others fail, among ranks that have all ended; null if none
 /// failed. Which of them ends first says little: a rank tells the others of its failure before it
 /// prints and ends itself. So this asks, in this order: whom the others blame in their last lines,
-/// who was killed or crashed, whose streams closed first. A rank that was blamed and had to be
-/// stopped is it as well (`ended_by_itself` is false then).
+/// who was killed or crashed, whose streams closed first. A rank that was blamed is it as well if
+/// it had to be stopped (`ended_by_itself` is false then), or ended with 0 amid the others' work.
 [[nodiscard]] const Rank* find_first_failure(std::span<const Rank> ranks);
 
-/// Lines that tell how the rank ended and what its errors were.
+/// A line that tells how the rank ended. Its errors stand above, behind its prefix.
 [[nodiscard]] std::string report_of(const Rank& rank, std::ptrdiff_t number);
 
 }  // namespace sifr::program

@@ -3,18 +3,16 @@
 #include "comm/meeting_point.hpp"
 #include "engine/program/first_failure.hpp"
 #include "engine/program/job_guard.hpp"
+#include "engine/program/job_signals.hpp"
 #include "engine/program/launcher_output.hpp"
 #include "engine/program/rank_environment.hpp"
 #include "engine/program/rank_limits.hpp"
 #include "engine/program/rank_process.hpp"
 
 #include <fmt/format.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <optional>
@@ -37,12 +35,8 @@ constexpr auto kGrace = std::chrono::seconds(3);
 // save what they have: they have this long before the launcher ends them.
 constexpr auto kGraceAfterSignal = std::chrono::seconds(30);
 
-// The same signal again means to kill only so long after the first: timeout(1), for one, sends each
-// twice at once.
-constexpr auto kTwice = std::chrono::seconds(1);
-
 // The exit code where the rank at fault has none of its own.
-constexpr int kStopped = 1;
+constexpr int kNoCode = 1;
 
 class Job {
  public:
@@ -53,11 +47,8 @@ class Job {
   int run();
 
  private:
-  void block_signals();
   void start(const MeetingPoint& meeting_point, int rank);
   void wait_for_something() const;
-  bool take_signals();
-  void pass_on(int signal);
   void collect_ended();
   void escalate();
   void renew_guard();
@@ -69,13 +60,11 @@ class Job {
 
   const JobOptions& options_;
   JobGuard guard_;
-  int signals_ = -1;
+  JobSignals signals_;
   LauncherOutput output_{STDOUT_FILENO};
   std::optional<LauncherOutput> own_errors_;  // if stderr goes elsewhere
   std::vector<Rank> ranks_;
   std::int64_t looks_ = 0;
-  int passed_on_ = 0;                  // the last signal that was passed on
-  Clock::time_point passed_on_since_;  // the first of its kind in a row
   std::optional<Clock::time_point> patience_ends_;
   bool has_terminated_ = false;
 };
@@ -90,11 +79,9 @@ Job::~Job() {
       if (descriptor >= 0) close(descriptor);
     }
   }
-  if (signals_ >= 0) close(signals_);
 }
 
 int Job::run() {
-  block_signals();
   const MeetingPoint meeting_point(options_.ranks, options_.port);
   for (int r = 0; r < options_.ranks; ++r)
     start(meeting_point, r);
@@ -102,28 +89,19 @@ int Job::run() {
     wait_for_something();
     ++looks_;
     read_output();
-    (void)take_signals();
+    signals_.pass_on_to(guard_);
     collect_ended();
     escalate();
     renew_guard();
   }
   finish_output();
   const Rank* failed = find_first_failure(ranks_);
-  if (failed != nullptr && passed_on_ == 0)
+  if (failed != nullptr && !signals_.have_come())
     errors().add(report_of(*failed, failed - ranks_.data()));
   deliver_output();
   if (failed == nullptr) return 0;
-  return failed->ended_by_itself ? failed->ended->code() : kStopped;
-}
-
-void Job::block_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
-    sigaddset(&set, signal);
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-  signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (signals_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  const bool has_code = failed->ended_by_itself && !failed->ended->is_success();
+  return has_code ? failed->ended->code() : kNoCode;
 }
 
 void Job::start(const MeetingPoint& meeting_point, int rank) {
@@ -139,7 +117,7 @@ void Job::start(const MeetingPoint& meeting_point, int rank) {
 }
 
 void Job::wait_for_something() const {
-  std::vector<pollfd> entries = {{signals_, POLLIN, 0}, output_.readiness()};
+  std::vector<pollfd> entries = {{signals_.descriptor(), POLLIN, 0}, output_.readiness()};
   if (own_errors_) entries.push_back(own_errors_->readiness());
   for (const Rank& rank : ranks_) {
     if (rank.ended) continue;
@@ -154,27 +132,6 @@ void Job::wait_for_something() const {
        static_cast<int>(std::clamp<std::int64_t>(milliseconds + 1, 0, 1000)));
 }
 
-/// True if one of them was meant for the job.
-bool Job::take_signals() {
-  signalfd_siginfo info = {};
-  bool was_meant = false;
-  while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
-    if (info.ssi_signo == SIGCHLD) continue;
-    pass_on(static_cast<int>(info.ssi_signo));
-    was_meant = true;
-  }
-  return was_meant;
-}
-
-void Job::pass_on(int signal) {
-  const auto now = Clock::now();
-  const bool is_repeated =
-      signal == passed_on_ && signal != SIGHUP && now - passed_on_since_ >= kTwice;
-  guard_.send(is_repeated ? SIGKILL : signal);
-  if (signal != passed_on_) passed_on_since_ = now;
-  passed_on_ = signal;
-}
-
 void Job::collect_ended() {
   for (Rank& rank : ranks_) {
     int status = 0;
@@ -182,13 +139,13 @@ void Job::collect_ended() {
     rank.ended.emplace(status);
     rank.ended_by_itself = !has_terminated_;
     if (!rank.ended->is_success() && !patience_ends_)
-      patience_ends_ = Clock::now() + (passed_on_ == 0 ? kGrace : kGraceAfterSignal);
+      patience_ends_ = Clock::now() + (signals_.have_come() ? kGraceAfterSignal : kGrace);
   }
 }
 
 void Job::escalate() {
   if (!patience_ends_ || Clock::now() < *patience_ends_) return;
-  if (passed_on_ != 0 && !has_terminated_)
+  if (signals_.have_come() && !has_terminated_)
     errors().add("sifr run: a rank has failed after the signal; stopping those that still run\n");
   guard_.send(has_terminated_ ? SIGKILL : SIGTERM);
   has_terminated_ = true;
@@ -223,14 +180,14 @@ void Job::finish_output() {
 /// Waits for the reader, but not where somebody wants the job to end.
 void Job::deliver_output() {
   patience_ends_.reset();
-  if (passed_on_ != 0) patience_ends_ = Clock::now() + kGrace;
+  if (signals_.have_come()) patience_ends_ = Clock::now() + kGrace;
   while (true) {
     output_.write();
     errors().write();
     if (output_.is_empty() && errors().is_empty()) return;
     if (patience_ends_ && Clock::now() >= *patience_ends_) return;
     wait_for_something();
-    if (take_signals()) return;
+    if (signals_.pass_on_to(guard_)) return;
   }
 }
 

@@ -14,6 +14,7 @@
 
 using namespace sifr::test;
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
 
 namespace {
 
@@ -126,11 +127,32 @@ TEST_CASE("sifr run names the rank at fault, however long it takes to end", "[co
   }
 }
 
-TEST_CASE("sifr run shows the tail of the failing rank's errors", "[comm][COM07]") {
-  const auto ended =
-      run_shell(2, "if [ $SIFR_RANK = 1 ]; then echo no such batch >&2; exit 4; fi; sleep 60");
-  CHECK(ended.code == 4);
-  CHECK_THAT(ended.errors, Contains("last lines of rank 1's stderr:\n  no such batch\n"));
+TEST_CASE("sifr run shows a cause once in full, and ends with who failed", "[comm][COM07]") {
+  const auto ended = start_job(3, "throw-table").wait();
+  CHECK(ended.code == 1);
+  for (const char* line : {"[0] rank 1 failed: no room\n",
+                           "[1] no room\n",
+                           "[1]   weights  2 MiB\n",
+                           "[2] rank 1 failed: no room\n"})
+    CHECK_THAT(ended.errors, Contains(line));
+  CHECK(occurrences(ended.errors, "weights  2 MiB") == 1);
+  CHECK_THAT(ended.errors,
+             EndsWith("sifr run: rank 1 ended with code 1; the others were stopped.\n"));
+}
+
+TEST_CASE("sifr run names a rank that ends with 0 amid the others' work", "[comm][COM07]") {
+  for (const char* scenario : {"exit-0", "leave-early"}) {
+    INFO(scenario);
+    const auto ended = start_job(3, scenario).wait();
+    CHECK(ended.code == 1);
+    CHECK_THAT(ended.errors,
+               EndsWith("sifr run: rank 1 ended with code 0 while its group was still at work; the "
+                        "others were stopped.\n"));
+  }
+}
+
+TEST_CASE("ranks that end well may print what they like", "[comm]") {
+  CHECK(run_shell(2, "echo rank $((1 - SIFR_RANK)) failed: as it should").code == 0);
 }
 
 TEST_CASE("a limit on the size of files is named where shared memory meets it", "[comm]") {

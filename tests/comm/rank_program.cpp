@@ -138,6 +138,7 @@ std::map<std::string, Scenario> scenarios() {
       {"stage-much", stage_much},
       {"train", [](Communicator& group) { train(group, 1000000); }},
       {"train-3", [](Communicator& group) { train(group, 3); }},
+      {"exit-0", [](Communicator& group) { end_early(group, [] { std::exit(0); }); }},
       {"exit-3", [](Communicator& group) { end_early(group, [] { _exit(3); }); }},
       {"segfault",
        [](Communicator& group) {
@@ -150,6 +151,10 @@ std::map<std::string, Scenario> scenarios() {
       {"throw",
        [](Communicator& group) {
          end_early(group, [] { throw std::runtime_error("the batch is empty"); });
+       }},
+      {"throw-table",
+       [](Communicator& group) {
+         end_early(group, [] { throw std::runtime_error("no room\n  weights  2 MiB"); });
        }},
       {"throw-late",
        [](Communicator& group) {
@@ -175,6 +180,7 @@ std::map<std::string, Scenario> scenarios() {
          });
        }},
       {"leave", leave},
+      {"leave-early", [](Communicator& group) { train(group, group.rank() == 1 ? 2 : 1000000); }},
       {"mismatch",
        [](Communicator& group) { group.barrier({group.rank() == 1 ? "left" : "right"}); }},
       {"send-and-leave", send_and_leave},
