@@ -1,11 +1,11 @@
 #include "comm/detail/waiting.hpp"
 
 #include "device/detail/log.hpp"
+#include "device/usable_cores.hpp"
 
 #include <fmt/chrono.h>
 
 #include <algorithm>
-#include <sched.h>
 #include <string>
 #include <utility>
 
@@ -17,12 +17,6 @@ using std::chrono::steady_clock;
 
 constexpr auto kSpin = std::chrono::microseconds(2);
 constexpr auto kLongestSleep = milliseconds(50);
-
-int usable_cores() noexcept {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  return sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1;
-}
 
 }  // namespace
 
@@ -45,7 +39,7 @@ Waiting::Waiting(ControlBlock control, int rank, const GroupOptions& options)
       report_after_(
           std::clamp(options.report_after, milliseconds(1), milliseconds(kLongestTimeout))),
       log_(options.log),
-      may_spin_(control_.size() <= usable_cores()) {}
+      may_spin_(control_.size() <= static_cast<int>(usable_cores().size())) {}
 
 void Waiting::wait_for(int peer, Which which, std::uint32_t target, const Call& call) const {
   const Counter& counter = control_.rank(peer).*which;

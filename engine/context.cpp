@@ -4,6 +4,7 @@
 #include "comm/launch_environment.hpp"
 #include "device/detail/check.hpp"
 #include "device/exact_sum.hpp"
+#include "device/usable_cores.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
-#include <sched.h>
 #include <span>
 #include <unistd.h>
 #include <utility>
@@ -38,25 +38,14 @@ struct Context::State {
 
 namespace {
 
-std::vector<int> allowed_cpus(pid_t process) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(process, sizeof(set), &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 // A launcher that gave this rank cores of its own (`sifr run --bind-cores`, numactl) has more
 // itself.
 bool has_own_cores(const std::vector<int>& cpus) {
-  return allowed_cpus(getppid()).size() > cpus.size();
+  return usable_cores(getppid()).size() > cpus.size();
 }
 
 Placement place(int local_rank, int local_ranks, const ContextOptions& options, bool may_be_bound) {
-  const std::vector<int> cpus = allowed_cpus(0);
+  const std::vector<int> cpus = usable_cores();
   const bool is_bound = may_be_bound && local_ranks > 1 && has_own_cores(cpus);
   const int sharers = is_bound ? 1 : local_ranks;
   const int cores = std::max(1, static_cast<int>(cpus.size()));

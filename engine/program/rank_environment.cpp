@@ -1,6 +1,6 @@
 #include "engine/program/rank_environment.hpp"
 
-#include "engine/program/rank_process.hpp"
+#include "device/usable_cores.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,8 +15,7 @@ bool is_set(const char* variable) {
 }
 
 bool is_oversubscribed(int ranks, bool has_own_cores) {
-  const cpu_set_t usable = usable_cores();
-  const int cores = std::max(1, CPU_COUNT(&usable));
+  const int cores = std::max(1, static_cast<int>(usable_cores().size()));
   const char* set = std::getenv("OMP_NUM_THREADS");
   const int chosen = set == nullptr ? 0 : std::atoi(set);  // of "4,2" the outer teams' size
   if (chosen > 0) return ranks > cores / chosen;

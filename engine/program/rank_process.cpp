@@ -1,5 +1,7 @@
 #include "engine/program/rank_process.hpp"
 
+#include "device/usable_cores.hpp"
+
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -90,26 +92,13 @@ RankProcess start_rank(const RankStart& start) {
   return {id, output[0], errors[0]};
 }
 
-cpu_set_t usable_cores() noexcept {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) CPU_ZERO(&usable);
-  return usable;
-}
-
-bool share_of_cores(int rank, int ranks, cpu_set_t& share) noexcept {
-  const cpu_set_t usable = usable_cores();
+bool share_of_cores(int rank, int ranks, cpu_set_t& share) {
+  const std::vector<int> usable = usable_cores();
   CPU_ZERO(&share);
-  const int count = CPU_COUNT(&usable);
+  const int count = static_cast<int>(usable.size());
   if (count < ranks) return false;
-  const int first = count * rank / ranks;
-  const int last = count * (rank + 1) / ranks;
-  int seen = 0;
-  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &usable)) continue;
-    if (seen >= first && seen < last) CPU_SET(core, &share);
-    ++seen;
-  }
+  for (int i = count * rank / ranks; i < count * (rank + 1) / ranks; ++i)
+    CPU_SET(usable[static_cast<std::size_t>(i)], &share);
   return true;
 }
 

@@ -28,11 +28,8 @@ struct RankProcess {
 /// that cannot be started ends with 127 and says why in its errors. Throws std::system_error.
 [[nodiscard]] RankProcess start_rank(const RankStart& start);
 
-/// The cores that this process may use; none if the system does not tell.
-[[nodiscard]] cpu_set_t usable_cores() noexcept;
-
 /// The cores of rank `rank` of `ranks`, an equal and disjoint share of those that this process may
 /// use; false if there are fewer cores than ranks.
-[[nodiscard]] bool share_of_cores(int rank, int ranks, cpu_set_t& share) noexcept;
+[[nodiscard]] bool share_of_cores(int rank, int ranks, cpu_set_t& share);
 
 }  // namespace sifr::program
