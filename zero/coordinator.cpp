@@ -109,10 +109,15 @@ void Coordinator::close(int unit, bool contributes) {
   at(unit).is_open = false;
 }
 
-const std::byte* Coordinator::lease_weights(int unit) {
+// Ends of leases cannot fail: there is room to note those of all that are open and of one more.
+void Coordinator::prepare_lease() {
   take_effect();
-  UnitState& state = at(unit);
   if (noted_.capacity() < noted_.size() + open_leases_ + 2) noted_.reserve(noted_.capacity() * 2);
+}
+
+const std::byte* Coordinator::lease_weights(int unit) {
+  prepare_lease();
+  UnitState& state = at(unit);
   if (state.weight_leases == 0) {
     reach({LeaseAct::kLease, unit});
     gather(unit);
@@ -130,9 +135,8 @@ void Coordinator::release_weights(int unit) noexcept {
 }
 
 Coordinator::Opened Coordinator::open_gradients(int unit) {
-  take_effect();
+  prepare_lease();
   UnitState& state = at(unit);
-  if (noted_.capacity() < noted_.size() + open_leases_ + 2) noted_.reserve(noted_.capacity() * 2);
   const bool is_first = !state.is_started;
   if (is_first && layout_.unit(unit).gradient_bytes > 0) {
     // Where the order opened it before, ranks that leave the unit out have no event here either.

@@ -77,6 +77,7 @@ class Coordinator {
     bool is_open = false;     // gradient memory is taken
     bool is_started = false;  // this rank began a gradients lease and has not closed the unit
   };
+  void prepare_lease();
   void take_effect();
   bool leave_out(LeaseEvent event);
   void gather(int unit);

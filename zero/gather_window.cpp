@@ -36,12 +36,10 @@ GatherWindow::GatherWindow(const Layout& layout,
 
 GatherWindow::~GatherWindow() {
   for (const Resident& unit : units_) {
-    while (!unit.gathered.is_complete()) {
-      try {
-        unit.gathered.wait();
-      } catch (const std::exception&) {
-        break;  // a failed gather writes no more
-      }
+    try {
+      unit.gathered.wait();
+    } catch (const std::exception&) {
+      continue;  // a failed gather writes no more
     }
   }
 }
@@ -52,11 +50,8 @@ std::int64_t GatherWindow::next_use(int unit, std::span<const LeaseEvent> ahead)
 }
 
 void GatherWindow::hold(int unit, std::span<const LeaseEvent> ahead) {
-  Resident& resident = at(unit);
-  if (!resident.is_resident) {
-    if (!make_room(unit, ahead, kNow)) throw_full(unit);
-  }
-  resident.is_held = true;
+  if (!at(unit).is_resident && !make_room(unit, ahead, kNow)) throw_full(unit);
+  at(unit).is_held = true;
 }
 
 const std::byte* GatherWindow::whole(int unit) {
@@ -159,25 +154,19 @@ void GatherWindow::gather(int unit, std::int64_t offset) {
 }
 
 void GatherWindow::fetch(int unit) {
-  const UnitLayout& layout = layout_.unit(unit);
   Resident& resident = at(unit);
+  Stream& compute = communicator_.device().compute();
   resident.parts.clear();
-  for (int s = 0; s < static_cast<int>(layout.segments.size()); ++s) {
-    const SegmentLayout& segment = layout.segments[static_cast<std::size_t>(s)];
-    resident.parts.push_back({store_.slice(unit, s),
-                              {memory_.data() + resident.offset + segment.weight_offset,
-                               segment.count,
-                               segment.weights}});
-    if (store_.is_whole()) {
+  store_.add_parts(unit, memory_.data() + resident.offset, resident.parts);
+  if (store_.is_whole()) {
+    for (int s = 0; s < static_cast<int>(resident.parts.size()); ++s)
       kernels::cast(store_.whole_segment(unit, s),
-                    resident.parts.back().whole,
-                    communicator_.device().compute());
-    }
+                    resident.parts[static_cast<std::size_t>(s)].whole,
+                    compute);
+    return;
   }
-  if (store_.is_whole()) return;
-  stream_.wait(
-      communicator_.device().compute().record());  // until then the place may still be read
-  resident.gathered = communicator_.all_gather(resident.parts, {layout.name}, stream_);
+  stream_.wait(compute.record());  // until then the place may still be read
+  resident.gathered = communicator_.all_gather(resident.parts, {layout_.unit(unit).name}, stream_);
 }
 
 void GatherWindow::drop(int unit) {

@@ -97,12 +97,10 @@ class Layout {
   /// that padding.
   [[nodiscard]] std::int64_t arena_count() const noexcept { return arena_count_; }
   [[nodiscard]] std::int64_t trainable_count() const noexcept { return trainable_count_; }
-  [[nodiscard]] std::int64_t weight_bytes() const noexcept {
-    return weight_bytes_;
-  }  // of all wholes
-  [[nodiscard]] std::int64_t shard_bytes() const noexcept {
-    return shard_bytes_;
-  }  // of one rank's slices
+  /// Of all wholes, and of one rank's slices.
+  [[nodiscard]] std::int64_t weight_bytes() const noexcept { return weight_bytes_; }
+  [[nodiscard]] std::int64_t shard_bytes() const noexcept { return shard_bytes_; }
+  /// Of all wholes.
   [[nodiscard]] std::int64_t gradient_bytes() const noexcept { return gradient_bytes_; }
 
   /// The parameters' stretches in elements [first, last) of a segment's whole, padding left out.

@@ -9,9 +9,8 @@ namespace {
 struct UnitBytes {
   std::int64_t largest_weights = 0;  // of one unit
   std::int64_t widest_weight = 0;    // of one element
-  std::int64_t held_weights =
-      0;  // of units that are leased more than once in backward, or stay gathered
-  std::int64_t largest_sum = 0;  // elements
+  std::int64_t held_weights = 0;     // of units that are leased more than once in backward
+  std::int64_t largest_sum = 0;      // elements
   std::int64_t ring = 0;  // two largest neighbouring gradients, of units with one gradient lease
   std::int64_t dedicated = 0;  // gradients of the others
 };

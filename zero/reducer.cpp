@@ -169,6 +169,10 @@ void Reducer::flush() {
   start({bucket.names.data(), bucket.names_length});
   for (const int unit : pending_)
     memory_.retire(unit, stream_);
+  forget_pending();
+}
+
+void Reducer::forget_pending() noexcept {
   pending_.clear();
   pending_elements_ = 0;
   pending_bytes_ = 0;
@@ -180,8 +184,12 @@ void Reducer::start(std::string_view name) {
   bucket.done = communicator_.reduce_scatter(bucket.parts, {name}, stream_);
   filling_ = (filling_ + 1) % buckets_.size();
   buckets_[filling_].done.wait();  // its parts are read until then
-  buckets_[filling_].parts.clear();
-  buckets_[filling_].names_length = 0;
+  buckets_[filling_].empty();
+}
+
+void Reducer::Bucket::empty() noexcept {
+  parts.clear();
+  names_length = 0;
 }
 
 void Reducer::Bucket::add_name(std::string_view name) noexcept {
@@ -197,11 +205,8 @@ void Reducer::wait() {
 }
 
 void Reducer::drop_pending() {
-  buckets_[filling_].parts.clear();
-  buckets_[filling_].names_length = 0;
-  pending_.clear();
-  pending_elements_ = 0;
-  pending_bytes_ = 0;
+  buckets_[filling_].empty();
+  forget_pending();
 }
 
 void Reducer::begin_step() {

@@ -46,7 +46,6 @@ class Reducer {
   void begin_step();
   /// This rank's fp32 sums of a segment: slice rank() of the whole.
   [[nodiscard]] View sums(int unit, int segment) const;
-  [[nodiscard]] bool has_sums(int unit) const { return has_sums_[static_cast<std::size_t>(unit)]; }
 
  private:
   struct Bucket {
@@ -55,6 +54,7 @@ class Reducer {
     std::size_t names_length = 0;
     Event done = {};
     void add_name(std::string_view name) noexcept;
+    void empty() noexcept;
   };
   void add(int unit, bool contributes);
   void add_whole(int unit, bool contributes);
@@ -62,6 +62,7 @@ class Reducer {
   [[nodiscard]] bool is_narrowed(const SegmentLayout& segment) const;
   [[nodiscard]] ReducePart part(int unit, int segment, bool contributes) const;
   void start(std::string_view name);
+  void forget_pending() noexcept;
   void narrow(int unit);
   void accumulate_locally(int unit);
   [[nodiscard]] View accumulator(int unit, int segment) const;

@@ -31,19 +31,19 @@ ShardedOptimizer::ShardedOptimizer(const Layout& layout,
       m_(communicator.device().allocate(plan.moments / 2, Purpose::kOptimizer)),
       v_(communicator.device().allocate(plan.moments / 2, Purpose::kOptimizer)),
       gathered_(communicator.device().allocate(plan.bucket, Purpose::kBucket)) {
-  place_states(layout);
+  place_states();
   make_pieces();
   scalars_.resize(groups_.size());
 }
 
-void ShardedOptimizer::place_states(const Layout& layout) {
+void ShardedOptimizer::place_states() {
   std::int64_t first = 0;
   std::int64_t master_first = 0;
   std::size_t most_segments = 0;
-  for (int u = 0; u < layout.unit_count(); ++u) {
+  for (int u = 0; u < layout_.unit_count(); ++u) {
     std::vector<State> states;
-    for (int s = 0; s < static_cast<int>(layout.unit(u).segments.size()); ++s) {
-      const SegmentLayout& segment = layout.unit(u).segments[index(s)];
+    for (int s = 0; s < static_cast<int>(layout_.unit(u).segments.size()); ++s) {
+      const SegmentLayout& segment = layout_.unit(u).segments[index(s)];
       states.emplace_back();
       if (!segment.trainable) continue;
       states.back().first = first;
@@ -55,7 +55,7 @@ void ShardedOptimizer::place_states(const Layout& layout) {
     most_segments = std::max(most_segments, states.size());
     states_.push_back(std::move(states));
     turns_.push_back(static_cast<int>(trainable_units_.size() % 2));
-    if (layout.unit(u).sum_count > 0) trainable_units_.push_back(u);
+    if (layout_.unit(u).sum_count > 0) trainable_units_.push_back(u);
   }
   for (auto& parts : parts_)
     parts.reserve(most_segments);

@@ -81,7 +81,7 @@ class ShardedOptimizer {
     std::int64_t first = -1;
     std::int64_t master_first = -1;
   };
-  void place_states(const Layout& layout);
+  void place_states();
   void make_pieces();
   void make_pieces(int unit, int segment);
   void add_piece(const Run& run, Range range);

@@ -33,6 +33,13 @@ View WeightStore::slice(int unit, int segment) const {
       .slice(communicator_.rank() * place.slice_count, place.slice_count);
 }
 
+void WeightStore::add_parts(int unit, std::byte* whole, std::vector<GatherPart>& parts) const {
+  int s = 0;
+  for (const SegmentLayout& segment : layout_.unit(unit).segments)
+    parts.push_back(
+        {slice(unit, s++), {whole + segment.weight_offset, segment.count, segment.weights}});
+}
+
 void WeightStore::gather_wholes(Which which, Stream& stream) {
   std::int64_t elements = 0;
   const auto flush = [&] {

@@ -23,6 +23,9 @@ class WeightStore {
   /// This rank's slice of a segment, at every stage.
   [[nodiscard]] View slice(int unit, int segment) const;
 
+  /// Appends to `parts` what gathers the unit's slices into `whole`, one for each segment.
+  void add_parts(int unit, std::byte* whole, std::vector<GatherPart>& parts) const;
+
   enum class Which : std::uint8_t { kTrainable, kAll };
   /// Collective, blocking; stages 0 to 2: every rank's slices become everybody's wholes.
   void gather_wholes(Which which, Stream& stream);

@@ -156,13 +156,8 @@ class EngineState {
   void fail_group(const std::string& text) noexcept;
 
   // Export.
-  void export_parameter(const ParameterLayout& parameter,
-                        int unit,
-                        const Sink& sink,
-                        ExportAs what,
-                        int root,
-                        const Buffer& staging,
-                        std::exception_ptr& thrown);
+  struct Export;
+  void export_parameter(const ParameterLayout& parameter, int unit, Export& out);
   [[nodiscard]] std::int64_t staging_bytes() const;
   void tell_of_sink(const std::exception_ptr& thrown, int root);
   [[nodiscard]] View exported_slice(int unit, int segment, ExportAs what) const;
@@ -199,8 +194,7 @@ class EngineState {
   std::exception_ptr failure_;
   bool is_abandoned_ = false;  // gradients were given up
   bool is_exporting_ = false;  // a sink may be running
-  bool is_in_model_ =
-      false;  // in a call of the model's forward or backward, which reports its own exception
+  bool is_in_model_ = false;   // in its forward or backward, which report their own exception
   std::vector<bool> is_noticed_unused_;  // [unit]
   std::vector<bool> is_noticed_short_;   // [unit]
 

@@ -38,6 +38,14 @@ View EngineState::exported_slice(int unit, int segment, ExportAs what) const {
                                                    : store_.slice(unit, segment);
 }
 
+struct EngineState::Export {
+  const Sink& sink;
+  ExportAs what;
+  int root;
+  Buffer staging;                  // for one piece
+  std::exception_ptr thrown = {};  // by the sink, which is called no more then
+};
+
 void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
   guarded([&] {
     require_ready_for("export_weights()");
@@ -48,18 +56,16 @@ void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
                  context_.size());
     SIFR_REQUIRE(
         UsageError, context_.rank() != root || sink, "export_weights(): the root needs a sink");
-    const Buffer staging = device_.allocate(staging_bytes(), Purpose::kStaging);
+    Export out{sink, what, root, device_.allocate(staging_bytes(), Purpose::kStaging)};
     is_exporting_ = true;
     const auto ended = [this](void*) { is_exporting_ = false; };
     const std::unique_ptr<EngineState, decltype(ended)> scope(this, ended);
     note_phase("export_weights()");
-    std::exception_ptr thrown;
     for (int u = 0; u < layout_.unit_count(); ++u) {
-      for (const ParameterLayout& parameter : layout_.unit(u).parameters) {
-        export_parameter(parameter, u, sink, what, root, staging, thrown);
-      }
+      for (const ParameterLayout& parameter : layout_.unit(u).parameters)
+        export_parameter(parameter, u, out);
     }
-    tell_of_sink(thrown, root);
+    tell_of_sink(out.thrown, root);
   });
 }
 
@@ -90,16 +96,10 @@ void EngineState::tell_of_sink(const std::exception_ptr& thrown, int root) {
 }
 
 // Pieces lie within one rank's slice: its owner broadcasts them.
-void EngineState::export_parameter(const ParameterLayout& parameter,
-                                   int unit,
-                                   const Sink& sink,
-                                   ExportAs what,
-                                   int root,
-                                   const Buffer& staging,
-                                   std::exception_ptr& thrown) {
+void EngineState::export_parameter(const ParameterLayout& parameter, int unit, Export& out) {
   const std::int64_t slice_count =
       layout_.unit(unit).segments[index(parameter.segment)].slice_count;
-  const View slice = exported_slice(unit, parameter.segment, what);
+  const View slice = exported_slice(unit, parameter.segment, out.what);
   std::int64_t done = 0;
   do {
     const std::int64_t position = parameter.first + done;
@@ -107,18 +107,18 @@ void EngineState::export_parameter(const ParameterLayout& parameter,
     const std::int64_t in_slice = position - owner * slice_count;
     const std::int64_t count =
         std::min({kPiece, parameter.spec.count - done, slice_count - in_slice});
-    const View piece{staging.data(), count, slice.dtype};
+    const View piece{out.staging.data(), count, slice.dtype};
     if (count > 0) {
       if (owner == context_.rank())
         kernels::cast(slice.slice(in_slice, count), piece, device_.compute());
       communicator_.broadcast(std::span(&piece, 1), owner, {parameter.spec.name}, device_.compute())
           .wait();
     }
-    if (context_.rank() == root && !thrown) {
+    if (context_.rank() == out.root && !out.thrown) {
       try {
-        sink({parameter.spec.name, parameter.spec.shape, done, piece});
+        out.sink({parameter.spec.name, parameter.spec.shape, done, piece});
       } catch (...) {
-        thrown = std::current_exception();
+        out.thrown = std::current_exception();
       }
     }
     done += count;
@@ -151,7 +151,7 @@ std::string EngineState::weights_hash() {
     kernels::Hash128 sum;
     for (const kernels::Hash128& hash : all)
       sum.add(hash);
-    return fmt::format("{:016x}{:016x}", sum.high, sum.low);
+    return sum.to_string();
   });
 }
 

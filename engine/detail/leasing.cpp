@@ -146,16 +146,8 @@ void EngineState::gather_everything() {
   if (!window_) return;
   everything_ = device_.allocate(layout_.weight_bytes(), Purpose::kWindow);
   std::vector<GatherPart> parts;
-  for (int u = 0; u < layout_.unit_count(); ++u) {
-    const UnitLayout& unit = layout_.unit(u);
-    for (int s = 0; s < static_cast<int>(unit.segments.size()); ++s) {
-      const SegmentLayout& segment = unit.segments[index(s)];
-      parts.push_back({store_.slice(u, s),
-                       {everything_.data() + unit.weight_offset + segment.weight_offset,
-                        segment.count,
-                        segment.weights}});
-    }
-  }
+  for (int u = 0; u < layout_.unit_count(); ++u)
+    store_.add_parts(u, everything_.data() + layout_.unit(u).weight_offset, parts);
   communicator_.all_gather(parts, {"whole weights"}, stream_).wait();
 }
 
