@@ -114,7 +114,20 @@ bool AgreedOrder::was_used(LeaseEvent event, int occurrence) const {
   return (used & use_bit(occurrence)) != 0;
 }
 
+// Earlier micro-batches may have used a unit in places that the last one does not have: of those
+// that it has, nobody used any.
+void AgreedOrder::forget_uses_beyond_log() {
+  for (int unit = 0; unit < static_cast<int>(is_leased_.size()); ++unit) {
+    for (const LeaseAct act : {LeaseAct::kLease, LeaseAct::kClose}) {
+      std::uint8_t& used = uses_[use_index({act, unit})];
+      const unsigned in_log = (1U << std::min<int>(count({act, unit}), 8)) - 1;
+      if ((used & in_log) == 0) used = 0;
+    }
+  }
+}
+
 void AgreedOrder::adopt() {
+  forget_uses_beyond_log();
   next_.clear();
   std::fill(counts_.begin(), counts_.end(), std::uint8_t{0});
   std::fill(is_leased_.begin(), is_leased_.end(), std::uint8_t{0});

@@ -86,7 +86,7 @@ class AgreedOrder {
   /// Adds another rank's uses.
   void merge_uses(std::span<const std::uint8_t> uses);
   /// At the end of a step: the last micro-batch's log becomes the order, without events that no
-  /// rank used in the step.
+  /// rank used in the step. Each unit keeps a place.
   void adopt();
   /// At the end of a step that was cut short: the order stays as it was.
   void forget();
@@ -104,6 +104,7 @@ class AgreedOrder {
   [[nodiscard]] std::uint8_t& count(LeaseEvent event);
   [[nodiscard]] bool is_kept(LeaseEvent event, int occurrence);
   [[nodiscard]] bool was_used(LeaseEvent event, int occurrence) const;
+  void forget_uses_beyond_log();
 
   std::vector<LeaseEvent> order_;
   std::vector<LeaseEvent> done_;

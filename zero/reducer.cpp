@@ -114,6 +114,16 @@ void Reducer::add(int unit, bool contributes) {
   if (memory_.ring_bytes() > 0 && pending_bytes_ * 2 >= memory_.ring_bytes()) flush();
 }
 
+void Reducer::clear_missing_sums() {
+  for (int u = 0; u < layout_.unit_count(); ++u) {
+    if (has_sums_[static_cast<std::size_t>(u)]) continue;
+    for (int s = 0; s < static_cast<int>(layout_.unit(u).segments.size()); ++s) {
+      if (layout_.unit(u).segments[static_cast<std::size_t>(s)].trainable)
+        kernels::fill_zero(sums(u, s), communicator_.device().compute());
+    }
+  }
+}
+
 ReducePart Reducer::part(int unit, int segment, bool contributes) const {
   const SegmentLayout& place = layout_.unit(unit).segments[static_cast<std::size_t>(segment)];
   ReducePart part;

@@ -38,6 +38,9 @@ class Reducer {
   void flush();
   /// At a boundary with reduce_at "boundary": reduces the local accumulators of all units.
   void reduce_accumulators();
+  /// At a boundary: sums of units that nothing was reduced of in this step are zero, instead of
+  /// those of an earlier one.
+  void clear_missing_sums();
   /// Waits for all reductions.
   void wait();
   /// Forgets what is pending: it is never reduced.

@@ -15,6 +15,7 @@ void EngineState::reach_boundary(StepReport& report) {
     reducer_.reduce_accumulators();
     reducer_.wait();
   }
+  reducer_.clear_missing_sums();
   const ShardedOptimizer::Norm norm = agree_on_norm();
   notice_unused_units();
   const double weight = report.weight;

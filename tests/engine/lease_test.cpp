@@ -121,6 +121,21 @@ TEST_CASE("fewer gradients leases than declared close at the end of the micro-ba
   CHECK(masters(small.engine, "a.weight")[7] == Approx(SmallModel::initial_value(7) - 2));
 }
 
+TEST_CASE("the gradients of a step are applied in that step alone", "[engine][GRD10]") {
+  Small small({.stage = any_stage(), .accumulation = 2}, {{"a"}, {"b"}});
+  small.model.add(small.engine, "a", 1);  // before b, against the order of declaration
+  small.model.add(small.engine, "b", 1);
+  small.engine.step();
+  small.model.add(small.engine, "a", 1);
+  small.engine.step();
+  const std::vector<float> after_one = masters(small.engine, "b.weight");
+  for (int micro = 0; micro < 4; ++micro) {
+    small.model.add(small.engine, "a", 1);
+    small.engine.step();
+  }
+  CHECK(masters(small.engine, "b.weight") == after_one);
+}
+
 TEST_CASE("the first gradients lease finds zeros and later ones the sum so far", "[engine]") {
   Small small({.stage = any_stage()}, {{"a"}, {"b", 300, 2}});
   for (int step = 0; step < 3; ++step) {

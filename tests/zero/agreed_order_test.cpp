@@ -182,6 +182,18 @@ TEST_CASE("a use that nobody makes any more falls out, a unit that nobody uses s
   CHECK(text_of(rank.order.ahead()) == "La Ra Lb Rb Lb Ob Cb Rb");
 }
 
+TEST_CASE("a unit never falls out of the order, wherever an earlier micro-batch used it",
+          "[zero]") {
+  Rank rank("Lb Ob Cb Rb La Oa Ca Ra");
+  rank.does("La Oa Ca Ra Lb Ob Cb Rb");  // b's second places are used
+  rank.finish();
+  rank.order.begin();
+  rank.does("La Oa Ca Ra");  // and b's only ones left out
+  rank.finish();
+  rank.next_step();
+  CHECK(text_of(rank.order.ahead()) == "Lb Ob Cb Rb La Oa Ca Ra");
+}
+
 TEST_CASE("a step that was cut short leaves the order as it was", "[zero]") {
   Rank rank(kForwardBack);
   rank.does("La");

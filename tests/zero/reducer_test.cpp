@@ -183,6 +183,26 @@ TEST_CASE("a unit that closes twice keeps its second gradient until that is redu
   });
 }
 
+TEST_CASE("sums that a step adds nothing to are zero, not those of the step before",
+          "[zero][GRD10]") {
+  const ZeroOptions options{.stage = GENERATE(0, 1, 2, 3)};
+  run_group(2, [&](Communicator& communicator) {
+    ZeroRank rank(
+        {unit("a", 700), frozen(unit("ice", 300)), unit("b", 700)}, options, communicator);
+    rank.close(2, [](std::int64_t) { return 3.0F; });
+    rank.close(0, [](std::int64_t) { return 3.0F; });
+    rank.finish();
+    rank.reducer.begin_step();
+    rank.close(0, [](std::int64_t) { return 1.0F; });
+    rank.finish();
+    rank.reducer.clear_missing_sums();
+    for (const int u : {0, 2}) {
+      for (const float sum : rank.sums(u))
+        expect(sum == 0 || (u == 0 && sum == 2), "unit " + std::to_string(u));
+    }
+  });
+}
+
 TEST_CASE("what was dropped is never reduced", "[zero]") {
   RecordingCommunicator communicator(0, 2);
   ZeroRank rank({unit("a", 512), unit("b", 512)}, {.stage = 1}, communicator);
