@@ -25,8 +25,23 @@ GradientMemory::GradientMemory(const Layout& layout,
     fixed_.push_back(is_fixed ? offset : -1);
     if (is_fixed) offset += unit.gradient_bytes;
   }
+  measure_neighbours();
   blocks_.reserve(static_cast<std::size_t>(layout.unit_count()) * 4);
   if (poisons_) kernels::poison(bytes_at(0, memory_.bytes()), communicator.device().compute());
+}
+
+void GradientMemory::measure_neighbours() {
+  neighbour_.resize(fixed_.size(), 0);
+  std::size_t before = fixed_.size();
+  for (std::size_t u = 0; u < fixed_.size(); ++u) {
+    const std::int64_t bytes = layout_.unit(static_cast<int>(u)).gradient_bytes;
+    if (fixed_[u] >= 0 || bytes == 0) continue;
+    if (before < u) {
+      neighbour_[u] = layout_.unit(static_cast<int>(before)).gradient_bytes;
+      neighbour_[before] = std::max(neighbour_[before], bytes);
+    }
+    before = u;
+  }
 }
 
 View GradientMemory::bytes_at(std::int64_t offset, std::int64_t bytes) const {
@@ -37,8 +52,9 @@ bool GradientMemory::open(int unit) {
   const auto index = static_cast<std::size_t>(unit);
   if (fixed_[index] >= 0) return open_fixed(unit);
   const std::int64_t bytes = layout_.unit(unit).gradient_bytes;
-  const std::int64_t place = find_place(bytes);
+  std::int64_t place = find_place(bytes, neighbour_[index]);
   if (place < 0 && has_pending()) return false;
+  if (place < 0) place = find_place(bytes, 0);
   if (place < 0) throw_full(unit);
   take(unit, place, bytes);
   head_ = place + bytes;
@@ -61,12 +77,13 @@ bool GradientMemory::is_blocked(std::int64_t offset, std::int64_t bytes) const {
   });
 }
 
-// The first place behind head_, around the ring, that only reductions in flight may still occupy.
-// -1: none.
-std::int64_t GradientMemory::find_place(std::int64_t bytes) const {
+// The first place behind head_, around the ring, that only reductions in flight may still occupy,
+// and that leaves `beside` bytes in one piece on one side of it. -1: none.
+std::int64_t GradientMemory::find_place(std::int64_t bytes, std::int64_t beside) const {
   std::int64_t best = -1;
   const auto consider = [&](std::int64_t offset) {
     if (offset + bytes > ring_bytes_ || is_blocked(offset, bytes)) return;
+    if (offset < beside && ring_bytes_ - offset - bytes < beside) return;
     const auto steps = [&](std::int64_t place) {
       return place >= head_ ? place - head_ : place - head_ + ring_bytes_;
     };
@@ -74,6 +91,7 @@ std::int64_t GradientMemory::find_place(std::int64_t bytes) const {
   };
   consider(head_);
   consider(0);
+  consider(ring_bytes_ - bytes);
   for (const Block& block : blocks_) {
     if (block.state != State::kInFlight && block.offset < ring_bytes_)
       consider(block.offset + block.bytes);

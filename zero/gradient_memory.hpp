@@ -17,8 +17,10 @@ namespace sifr {
 ///
 /// Stages 0 and 1: a place for every unit. Stages 2 and 3: a ring for units with one gradient
 /// lease, places for the rest. A place is taken after the last one taken, around the ring, whatever
-/// is in flight there: its end is waited for. So where places lie follows from the order of
-/// openings and closings alone, on every rank alike.
+/// is in flight there: its end is waited for. While a unit is open either neighbour fits beside it,
+/// so that the two can be open together: a place in the middle that is in the way of that is passed
+/// over. So where places lie follows from the order of openings and closings alone, on every rank
+/// alike.
 class GradientMemory {
  public:
   GradientMemory(const Layout& layout,
@@ -55,7 +57,8 @@ class GradientMemory {
   [[nodiscard]] View bytes_at(std::int64_t offset, std::int64_t bytes) const;
   [[nodiscard]] bool open_fixed(int unit);
   [[nodiscard]] bool is_blocked(std::int64_t offset, std::int64_t bytes) const;
-  [[nodiscard]] std::int64_t find_place(std::int64_t bytes) const;
+  void measure_neighbours();
+  [[nodiscard]] std::int64_t find_place(std::int64_t bytes, std::int64_t beside) const;
   void take(int unit, std::int64_t offset, std::int64_t bytes);
   [[nodiscard]] bool has_pending() const;
   [[noreturn]] void throw_full(int unit) const;
@@ -65,10 +68,11 @@ class GradientMemory {
   bool poisons_;
   std::int64_t ring_bytes_;
   SharedBuffer memory_;
-  std::vector<std::int64_t> fixed_;    // [unit]: place outside the ring, or -1
-  std::vector<std::int64_t> current_;  // [unit]: latest place
-  std::vector<Block> blocks_;          // oldest first
-  std::int64_t head_ = 0;              // end of the latest place in the ring
+  std::vector<std::int64_t> fixed_;      // [unit]: place outside the ring, or -1
+  std::vector<std::int64_t> neighbour_;  // [unit]: bytes of the larger neighbour in the ring
+  std::vector<std::int64_t> current_;    // [unit]: latest place
+  std::vector<Block> blocks_;            // oldest first
+  std::int64_t head_ = 0;                // end of the latest place in the ring
 };
 
 }  // namespace sifr

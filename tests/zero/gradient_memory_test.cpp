@@ -6,9 +6,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <random>
 #include <thread>
 
 namespace sifr::test {
@@ -76,6 +78,61 @@ TEST_CASE("the ring is as large as the two largest neighbours", "[zero][PAR18]")
   CHECK(rank.open(3) == 0);
   rank.close(3);
   CHECK(rank.open(2) == 3072 * 4);
+}
+
+TEST_CASE("a unit lies where its neighbours find room beside it", "[zero]") {
+  Rank rank({.stage = GENERATE(2, 3)}, {unit("a", 512), unit("b", 512), unit("c", 1536)});
+  const auto reduce = [&](int unit) {
+    rank.close(unit);
+    rank.retire(unit);
+  };
+  rank.open(2);  // a rank may leave c out, then take it after b
+  reduce(2);
+  for (int step = 0; step < 4; ++step) {
+    rank.open(1);
+    rank.open(2);
+    reduce(1);
+    reduce(2);
+    rank.open(0);
+    reduce(0);
+  }
+}
+
+TEST_CASE("one unit of any size fits beside its open neighbour, whatever came before", "[zero]") {
+  std::mt19937 random(GENERATE(1, 2, 3, 4, 5, 6, 7, 8));
+  const auto below = [&](int limit) {
+    return static_cast<int>(random() % static_cast<unsigned>(limit));
+  };
+  std::vector<UnitSpec> units;
+  for (int u = 0; u < 9; ++u)
+    units.push_back(unit("u" + std::to_string(u), 1 + below(9000)));
+  Rank rank({.stage = 2}, units);
+  std::vector<int> pending;
+  const auto flush = [&] {
+    for (const int unit : pending)
+      rank.retire(unit);
+    pending.clear();
+  };
+  const auto open = [&](int unit) {
+    if (rank.memory.open(unit)) return;
+    flush();
+    REQUIRE(rank.memory.open(unit));
+  };
+  for (int round = 0; round < 60; ++round) {
+    int held = below(9);
+    open(held);
+    for (int i = below(12); i > 0; --i) {
+      const int next = std::clamp(held + (below(2) == 0 ? -1 : 1), 0, 8);
+      if (next == held) continue;
+      open(next);
+      rank.close(held);
+      pending.push_back(held);
+      held = next;
+      if (below(3) == 0) flush();
+    }
+    rank.close(held);
+    pending.push_back(held);
+  }
 }
 
 TEST_CASE("units with several leases keep places outside the ring", "[zero]") {
