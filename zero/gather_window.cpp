@@ -2,6 +2,7 @@
 
 #include "device/device.hpp"
 #include "device/kernels.hpp"
+#include "zero/after_compute.hpp"
 
 #include <fmt/format.h>
 
@@ -165,8 +166,8 @@ void GatherWindow::fetch(int unit) {
                     compute);
     return;
   }
-  stream_.wait(compute.record());  // until then the place may still be read
-  resident.gathered = communicator_.all_gather(resident.parts, {layout_.unit(unit).name}, stream_);
+  resident.gathered = communicator_.all_gather(
+      resident.parts, {layout_.unit(unit).name}, after_compute(communicator_, stream_));
 }
 
 void GatherWindow::drop(int unit) {

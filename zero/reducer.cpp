@@ -1,6 +1,7 @@
 #include "zero/reducer.hpp"
 
 #include "device/kernels.hpp"
+#include "zero/after_compute.hpp"
 
 #include <algorithm>
 
@@ -190,8 +191,8 @@ void Reducer::forget_pending() noexcept {
 
 void Reducer::start(std::string_view name) {
   Bucket& bucket = buckets_[filling_];
-  stream_.wait(communicator_.device().compute().record());  // the gradients are written
-  bucket.done = communicator_.reduce_scatter(bucket.parts, {name}, stream_);
+  bucket.done =
+      communicator_.reduce_scatter(bucket.parts, {name}, after_compute(communicator_, stream_));
   filling_ = (filling_ + 1) % buckets_.size();
   buckets_[filling_].done.wait();  // its parts are read until then
   buckets_[filling_].empty();

@@ -1,5 +1,7 @@
 #include "zero/weight_store.hpp"
 
+#include "zero/after_compute.hpp"
+
 namespace sifr {
 
 WeightStore::WeightStore(const Layout& layout,
@@ -44,7 +46,8 @@ void WeightStore::gather_wholes(Which which, Stream& stream) {
   std::int64_t elements = 0;
   const auto flush = [&] {
     if (parts_.empty()) return;
-    communicator_.all_gather(parts_, {"updated weights"}, stream).wait();
+    communicator_.all_gather(parts_, {"updated weights"}, after_compute(communicator_, stream))
+        .wait();
     parts_.clear();
     elements = 0;
   };

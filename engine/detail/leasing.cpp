@@ -1,5 +1,6 @@
 #include "device/detail/check.hpp"
 #include "engine/detail/engine_state.hpp"
+#include "zero/after_compute.hpp"
 
 #include <fmt/format.h>
 
@@ -148,7 +149,7 @@ void EngineState::gather_everything() {
   std::vector<GatherPart> parts;
   for (int u = 0; u < layout_.unit_count(); ++u)
     store_.add_parts(u, everything_.data() + layout_.unit(u).weight_offset, parts);
-  communicator_.all_gather(parts, {"whole weights"}, stream_).wait();
+  communicator_.all_gather(parts, {"whole weights"}, after_compute(communicator_, stream_)).wait();
 }
 
 // A destructor's: the collective part comes with the next call.
