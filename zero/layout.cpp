@@ -78,20 +78,14 @@ void Layout::place(UnitLayout& unit, const UnitSpec& spec) {
   gradient_bytes_ += unit.gradient_bytes;
 }
 
-std::vector<Run> Layout::runs(int unit_index,
-                              int segment_index,
-                              std::int64_t first,
-                              std::int64_t last) const {
-  const UnitLayout& owner = unit(unit_index);
-  std::vector<Run> runs;
-  for (const int p : owner.segments[static_cast<std::size_t>(segment_index)].parameters) {
-    const ParameterLayout& parameter = owner.parameters[static_cast<std::size_t>(p)];
-    const std::int64_t begin = std::max(first, parameter.first);
-    const std::int64_t end = std::min(last, parameter.first + parameter.spec.count);
-    if (begin >= end) continue;
-    runs.push_back({unit_index, segment_index, p, begin - parameter.first, begin, end - begin});
-  }
-  return runs;
+std::vector<Stretch> Layout::stretches(int unit,
+                                       int segment,
+                                       std::int64_t first,
+                                       std::int64_t last) const {
+  std::vector<Stretch> all;
+  for_each_stretch(
+      unit, segment, first, last, [&](const Stretch& stretch) { all.push_back(stretch); });
+  return all;
 }
 
 std::uint64_t Layout::fingerprint() const {

@@ -2,6 +2,8 @@
 
 #include "../device/dtype.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -71,7 +73,7 @@ struct UnitLayout {
 };
 
 /// A stretch of one parameter inside a segment.
-struct Run {
+struct Stretch {
   int unit = 0;
   int segment = 0;
   int parameter = 0;                 // of the unit
@@ -103,11 +105,25 @@ class Layout {
   /// Of all wholes.
   [[nodiscard]] std::int64_t gradient_bytes() const noexcept { return gradient_bytes_; }
 
-  /// The parameters' stretches in elements [first, last) of a segment's whole, padding left out.
-  [[nodiscard]] std::vector<Run> runs(int unit,
-                                      int segment,
-                                      std::int64_t first,
-                                      std::int64_t last) const;
+  /// Calls f(stretch) for the parameters' stretches in elements [first, last) of a segment's whole,
+  /// in order, padding left out.
+  template <class F>
+  void for_each_stretch(
+      int unit_index, int segment_index, std::int64_t first, std::int64_t last, F&& f) const {
+    const UnitLayout& owner = unit(unit_index);
+    for (const int p : owner.segments[static_cast<std::size_t>(segment_index)].parameters) {
+      const ParameterLayout& parameter = owner.parameters[static_cast<std::size_t>(p)];
+      const std::int64_t begin = std::max(first, parameter.first);
+      const std::int64_t end = std::min(last, parameter.first + parameter.spec.count);
+      if (begin >= end) continue;
+      f(Stretch{unit_index, segment_index, p, begin - parameter.first, begin, end - begin});
+    }
+  }
+  /// The same as a list.
+  [[nodiscard]] std::vector<Stretch> stretches(int unit,
+                                               int segment,
+                                               std::int64_t first,
+                                               std::int64_t last) const;
   /// A 64-bit fingerprint of names, shapes, dtypes and group size: equal on ranks that declared the
   /// same model.
   [[nodiscard]] std::uint64_t fingerprint() const;

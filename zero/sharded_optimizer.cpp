@@ -1,5 +1,7 @@
 #include "zero/sharded_optimizer.hpp"
 
+#include "zero/after_compute.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,8 +9,20 @@ namespace sifr {
 
 namespace {
 constexpr std::int64_t kFloatBytes = size_of(DType::kFloat32);
+// Pieces that a kernel is told of at a time: enough for its threads to share, few to keep.
+constexpr std::size_t kBatch = 512;
 constexpr std::size_t index(int value) {
   return static_cast<std::size_t>(value);
+}
+
+kernels::AdamRun slice(const kernels::AdamRun& run, std::int64_t first, std::int64_t count) {
+  kernels::AdamRun part;
+  part.sum = run.sum.slice(first, count);
+  part.master = run.master.slice(first, count);
+  part.m = run.m.slice(first, count);
+  part.v = run.v.slice(first, count);
+  if (run.weight.count > 0) part.weight = run.weight.slice(first, count);
+  return part;
 }
 }  // namespace
 
@@ -32,8 +46,9 @@ ShardedOptimizer::ShardedOptimizer(const Layout& layout,
       v_(communicator.device().allocate(plan.moments / 2, Purpose::kOptimizer)),
       gathered_(communicator.device().allocate(plan.bucket, Purpose::kBucket)) {
   place_states();
-  make_pieces();
+  find_groups();
   scalars_.resize(groups_.size());
+  pieces_.reserve(kBatch);
 }
 
 void ShardedOptimizer::place_states() {
@@ -99,78 +114,36 @@ View ShardedOptimizer::sum_of(int unit, int segment) const {
   return options_.stage == 0 ? gathered_sum(unit, segment) : reducer_.sums(unit, segment);
 }
 
-void ShardedOptimizer::make_pieces() {
-  for (int u = 0; u < layout_.unit_count(); ++u) {
-    for (int s = 0; s < static_cast<int>(layout_.unit(u).segments.size()); ++s) {
-      if (!layout_.unit(u).segments[index(s)].trainable) continue;
-      make_pieces(u, s);
-      make_sum_runs(u, s);
-    }
-    if (layout_.unit(u).sum_count > 0) piece_ends_.push_back(pieces_.size());
-  }
-}
-
-// The segment's runs, cut where a chunk of the moments ends.
-void ShardedOptimizer::make_pieces(int unit, int segment) {
+// f(piece) for the stretches of what this rank updates, cut where a chunk of the moments ends.
+template <class F>
+void ShardedOptimizer::for_each_piece(int unit, int segment, F&& f) const {
   const bool is_bounded = options_.chunk > 0 && options_.chunk < kernels::kGrain;
   const std::int64_t chunk = is_bounded ? round_up(options_.chunk, kQuantum) : kernels::kGrain;
   const Range range = owned(unit, segment);
   const std::int64_t shift = state(unit, segment).first - range.first;
-  for (Run run : layout_.runs(unit, segment, range.first, range.first + range.count)) {
-    while (run.count > 0) {
-      Run head = run;
-      head.count = std::min(run.count, chunk - (shift + run.segment_first) % chunk);
-      add_piece(head, range);
-      run.parameter_first += head.count;
-      run.segment_first += head.count;
-      run.count -= head.count;
+  layout_.for_each_stretch(
+      unit, segment, range.first, range.first + range.count, [&](Stretch rest) {
+        while (rest.count > 0) {
+          Stretch piece = rest;
+          piece.count = std::min(rest.count, chunk - (shift + rest.segment_first) % chunk);
+          f(piece);
+          rest.parameter_first += piece.count;
+          rest.segment_first += piece.count;
+          rest.count -= piece.count;
+        }
+      });
+}
+
+void ShardedOptimizer::find_groups() {
+  groups_of_.resize(index(layout_.parameter_count()));
+  for (const UnitLayout& unit : layout_.units()) {
+    for (const ParameterLayout& parameter : unit.parameters) {
+      const Group group{parameter.spec.decay, parameter.spec.lr_scale};
+      const auto known = std::find(groups_.begin(), groups_.end(), group);
+      groups_of_[index(parameter.index)] = static_cast<std::size_t>(known - groups_.begin());
+      if (known == groups_.end()) groups_.push_back(group);
     }
   }
-}
-
-void ShardedOptimizer::add_piece(const Run& run, Range range) {
-  const std::int64_t first = run.segment_first - range.first;
-  const std::int64_t state_bytes = (state(run.unit, run.segment).first + first) * kFloatBytes;
-  const View weights = options_.stage == 0 ? store_.whole_segment(run.unit, run.segment)
-                                           : store_.slice(run.unit, run.segment);
-  kernels::AdamPiece piece;
-  piece.group = group_of(layout_.unit(run.unit).parameters[index(run.parameter)].spec);
-  piece.run.sum = sum_of(run.unit, run.segment).slice(first, run.count);
-  piece.run.master = masters(run.unit, run.segment).slice(first, run.count);
-  piece.run.m = {m_.data() + state_bytes, run.count, DType::kFloat32};
-  piece.run.v = {v_.data() + state_bytes, run.count, DType::kFloat32};
-  if (weights.dtype != DType::kFloat32) piece.run.weight = weights.slice(first, run.count);
-  pieces_.push_back(piece);
-}
-
-std::size_t ShardedOptimizer::group_of(const ParameterSpec& spec) {
-  const Group group{spec.decay, spec.lr_scale};
-  const auto known = std::find(groups_.begin(), groups_.end(), group);
-  const auto number = static_cast<std::size_t>(known - groups_.begin());
-  if (known == groups_.end()) groups_.push_back(group);
-  return number;
-}
-
-void ShardedOptimizer::make_sum_runs(int unit, int segment) {
-  const std::int64_t slice_count = layout_.unit(unit).segments[index(segment)].slice_count;
-  const std::int64_t first = communicator_.rank() * slice_count;
-  for (const Run& run : layout_.runs(unit, segment, first, first + slice_count)) {
-    const View sums = reducer_.sums(unit, segment).slice(run.segment_first - first, run.count);
-    for (std::int64_t at = 0; at < run.count; at += kernels::kGrain) {
-      sum_views_.push_back(sums.slice(at, std::min(kernels::kGrain, run.count - at)));
-      sum_parameters_.push_back(layout_.unit(unit).parameters[index(run.parameter)].index);
-    }
-  }
-}
-
-// Padding is no parameter's, and stays out.
-ShardedOptimizer::Norm ShardedOptimizer::squared_norm() const {
-  kernels::SquareSum result;
-  kernels::square_sum(sum_views_, result, communicator_.device().compute());
-  Norm norm{.squares = result.sum};
-  if (result.first_non_finite >= 0)
-    norm.non_finite = sum_parameters_[static_cast<std::size_t>(result.first_non_finite)];
-  return norm;
 }
 
 kernels::AdamScalars ShardedOptimizer::scalars_of(const Group& group,
@@ -194,22 +167,13 @@ kernels::AdamScalars ShardedOptimizer::scalars_of(const Group& group,
   return result;
 }
 
-void ShardedOptimizer::update(std::span<const kernels::AdamPiece> pieces) {
-  kernels::adam(pieces, scalars_, communicator_.device().compute());
-}
-
 void ShardedOptimizer::update(const UpdateScalars& scalars) {
   for (std::size_t g = 0; g < groups_.size(); ++g)
     scalars_[g] = scalars_of(groups_[g], scalars);
   if (options_.stage == 0) return update_replicated();
-  update(pieces_);
-}
-
-std::int64_t ShardedOptimizer::longest_piece() const {
-  std::int64_t longest = 0;
-  for (const kernels::AdamPiece& piece : pieces_)
-    longest = std::max(longest, piece.run.master.count);
-  return longest;
+  for (const int unit : trainable_units_)
+    add_pieces(unit);
+  update_pieces();
 }
 
 // While one unit is updated the next one's sums are gathered.
@@ -217,13 +181,11 @@ void ShardedOptimizer::update_replicated() {
   const int count = static_cast<int>(trainable_units_.size());
   if (count == 0) return;
   Event gathered = gather_sums(0);
-  std::size_t begin = 0;
   for (int i = 0; i < count; ++i) {
     gathered.wait();
     if (i + 1 < count) gathered = gather_sums(i + 1);
-    const std::size_t end = piece_ends_[index(i)];
-    update(std::span(pieces_).subspan(begin, end - begin));
-    begin = end;
+    add_pieces(trainable_units_[index(i)]);
+    update_pieces();
   }
 }
 
@@ -235,8 +197,55 @@ Event ShardedOptimizer::gather_sums(int trainable_unit) {
     if (layout_.unit(unit).segments[index(s)].trainable)
       parts.push_back({reducer_.sums(unit, s), gathered_sum(unit, s)});
   }
-  stream_.wait(communicator_.device().compute().record());
-  return communicator_.all_gather(parts, {layout_.unit(unit).name}, stream_);
+  return communicator_.all_gather(
+      parts, {layout_.unit(unit).name}, after_compute(communicator_, stream_));
+}
+
+void ShardedOptimizer::add_pieces(int unit) {
+  for (int s = 0; s < static_cast<int>(layout_.unit(unit).segments.size()); ++s) {
+    if (!layout_.unit(unit).segments[index(s)].trainable) continue;
+    const kernels::AdamRun run = run_of(unit, s);
+    const std::int64_t begin = owned(unit, s).first;
+    for_each_piece(unit, s, [&](const Stretch& piece) {
+      if (pieces_.size() == kBatch) update_pieces();
+      const int parameter = layout_.unit(unit).parameters[index(piece.parameter)].index;
+      pieces_.push_back(
+          {slice(run, piece.segment_first - begin, piece.count), groups_of_[index(parameter)]});
+    });
+  }
+}
+
+void ShardedOptimizer::update_pieces() {
+  Stream& compute = communicator_.device().compute();
+  kernels::adam(pieces_, scalars_, compute);
+  compute.record().wait();  // the pieces are read until then
+  pieces_.clear();
+}
+
+// All that this rank updates of a segment.
+kernels::AdamRun ShardedOptimizer::run_of(int unit, int segment) const {
+  const std::int64_t count = owned(unit, segment).count;
+  const std::int64_t state_bytes = state(unit, segment).first * kFloatBytes;
+  const View weights =
+      options_.stage == 0 ? store_.whole_segment(unit, segment) : store_.slice(unit, segment);
+  kernels::AdamRun run;
+  run.sum = sum_of(unit, segment);
+  run.master = masters(unit, segment);
+  run.m = {m_.data() + state_bytes, count, DType::kFloat32};
+  run.v = {v_.data() + state_bytes, count, DType::kFloat32};
+  if (weights.dtype != DType::kFloat32) run.weight = weights;
+  return run;
+}
+
+std::int64_t ShardedOptimizer::longest_piece() const {
+  std::int64_t longest = 0;
+  for (const int u : trainable_units_) {
+    for (int s = 0; s < static_cast<int>(layout_.unit(u).segments.size()); ++s) {
+      if (!layout_.unit(u).segments[index(s)].trainable) continue;
+      for_each_piece(u, s, [&](const Stretch& piece) { longest = std::max(longest, piece.count); });
+    }
+  }
+  return longest;
 }
 
 }  // namespace sifr

@@ -10,8 +10,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <vector>
 
 namespace sifr {
@@ -63,7 +61,7 @@ class ShardedOptimizer {
     ExactSum squares = {};
     std::int64_t non_finite = -1;
   };
-  [[nodiscard]] Norm squared_norm() const;
+  [[nodiscard]] Norm squared_norm();
 
   /// Elements that are updated at a time, at most.
   [[nodiscard]] std::int64_t longest_piece() const;
@@ -82,16 +80,18 @@ class ShardedOptimizer {
     std::int64_t master_first = -1;
   };
   void place_states();
-  void make_pieces();
-  void make_pieces(int unit, int segment);
-  void add_piece(const Run& run, Range range);
-  [[nodiscard]] std::size_t group_of(const ParameterSpec& spec);
-  void make_sum_runs(int unit, int segment);
+  void find_groups();
+  void add_squares(int unit, int segment, Norm& norm);
+  void add_squares_of_views(Norm& norm);
   [[nodiscard]] kernels::AdamScalars scalars_of(const Group& group,
                                                 const UpdateScalars& scalars) const;
-  void update(std::span<const kernels::AdamPiece> pieces);
   void update_replicated();
   Event gather_sums(int trainable_unit);
+  void add_pieces(int unit);
+  void update_pieces();
+  [[nodiscard]] kernels::AdamRun run_of(int unit, int segment) const;
+  template <class F>
+  void for_each_piece(int unit, int segment, F&& f) const;
   [[nodiscard]] View gathered_sum(int unit, int segment) const;
   [[nodiscard]] View sum_of(int unit, int segment) const;
   [[nodiscard]] const State& state(int unit, int segment) const;
@@ -110,9 +110,9 @@ class ShardedOptimizer {
   std::vector<std::vector<State>> states_;  // [unit][segment]
   std::vector<Group> groups_;
   std::vector<kernels::AdamScalars> scalars_;  // [group], of the update under way
-  std::vector<kernels::AdamPiece> pieces_;     // runs, cut at chunks, in arena order
-  std::vector<std::size_t> piece_ends_;        // [trainable unit]
-  std::vector<ConstView> sum_views_;           // of parameters in this rank's slices, cut at grains
+  std::vector<std::size_t> groups_of_;         // [parameter over the model]
+  std::vector<kernels::AdamPiece> pieces_;     // to be updated next
+  std::vector<ConstView> sum_views_;           // to be squared next, grains at most
   std::vector<int> sum_parameters_;            // [sum view]: index over the model
   std::vector<int> trainable_units_;
   std::vector<int> turns_;                        // [unit]: which half of `gathered_`

@@ -169,16 +169,19 @@ void EngineState::fill_segment(int unit, int segment) {
   const View target =
       place.trainable ? optimizer_.masters(unit, segment) : store_.slice(unit, segment);
   std::vector<float> piece(kFillPiece);
-  for (const Run& run : layout_.runs(unit, segment, range.first, range.first + range.count)) {
-    const Fill& fill = declared_[index(unit)].parameters[index(run.parameter)].fill;
+  for (const Stretch& stretch :
+       layout_.stretches(unit, segment, range.first, range.first + range.count)) {
+    const Fill& fill = declared_[index(unit)].parameters[index(stretch.parameter)].fill;
     if (!fill) continue;
-    for (std::int64_t first = 0; first < run.count; first += kFillPiece) {
-      const std::int64_t count = std::min(kFillPiece, run.count - first);
-      fill(run.parameter_first + first, std::span(piece).first(static_cast<std::size_t>(count)));
+    for (std::int64_t first = 0; first < stretch.count; first += kFillPiece) {
+      const std::int64_t count = std::min(kFillPiece, stretch.count - first);
+      fill(stretch.parameter_first + first,
+           std::span(piece).first(static_cast<std::size_t>(count)));
       const ConstView values{
           reinterpret_cast<const std::byte*>(piece.data()), count, DType::kFloat32};
-      kernels::cast(
-          values, target.slice(run.segment_first - range.first + first, count), device_.compute());
+      kernels::cast(values,
+                    target.slice(stretch.segment_first - range.first + first, count),
+                    device_.compute());
     }
   }
   if (!place.trainable || place.weights == DType::kFloat32) return;

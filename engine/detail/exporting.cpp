@@ -135,10 +135,10 @@ std::string EngineState::weights_hash() {
         const std::int64_t slice_count = unit.segments[index(s)].slice_count;
         const std::int64_t first = context_.rank() * slice_count;
         const View slice = exported_slice(u, s, ExportAs::kMasters);
-        for (const Run& run : layout_.runs(u, s, first, first + slice_count)) {
-          kernels::hash(slice.slice(run.segment_first - first, run.count),
-                        unit.parameters[index(run.parameter)].index,
-                        run.parameter_first,
+        for (const Stretch& stretch : layout_.stretches(u, s, first, first + slice_count)) {
+          kernels::hash(slice.slice(stretch.segment_first - first, stretch.count),
+                        unit.parameters[index(stretch.parameter)].index,
+                        stretch.parameter_first,
                         own,
                         device_.compute());
         }

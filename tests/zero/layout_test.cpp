@@ -20,13 +20,13 @@ void check_cover(const Layout& layout) {
       std::vector<std::int64_t> covered(unit.parameters.size());
       for (int rank = 0; rank < layout.group_size(); ++rank) {
         const std::int64_t first = rank * segment.slice_count;
-        for (const Run& run : layout.runs(u, s, first, first + segment.slice_count)) {
-          auto& done = covered[static_cast<std::size_t>(run.parameter)];
-          REQUIRE(run.parameter_first == done);
-          REQUIRE(run.parameter_first % kQuantum == 0);
-          REQUIRE(run.segment_first % kQuantum == 0);
-          REQUIRE(run.count > 0);
-          done += run.count;
+        for (const Stretch& stretch : layout.stretches(u, s, first, first + segment.slice_count)) {
+          auto& done = covered[static_cast<std::size_t>(stretch.parameter)];
+          REQUIRE(stretch.parameter_first == done);
+          REQUIRE(stretch.parameter_first % kQuantum == 0);
+          REQUIRE(stretch.segment_first % kQuantum == 0);
+          REQUIRE(stretch.count > 0);
+          done += stretch.count;
         }
       }
       for (const int p : segment.parameters) {
@@ -57,7 +57,8 @@ TEST_CASE("with many ranks the last ones may hold padding only", "[zero][PAR03][
   CHECK(segment.slice_count == 512);
   for (const int rank : {0, 519, 520, 767}) {
     const std::int64_t first = rank * segment.slice_count;
-    CHECK(layout.runs(0, 0, first, first + segment.slice_count).size() == (rank < 520 ? 1U : 0U));
+    CHECK(layout.stretches(0, 0, first, first + segment.slice_count).size() ==
+          (rank < 520 ? 1U : 0U));
   }
 }
 

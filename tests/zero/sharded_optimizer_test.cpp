@@ -1,6 +1,7 @@
 #include "zero/sharded_optimizer.hpp"
 
 #include "tests/comm/run_group.hpp"
+#include "tests/zero/recording_communicator.hpp"
 #include "tests/zero/zero_rank.hpp"
 
 #include <catch2/catch.hpp>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <malloc.h>
 #include <mutex>
 
 namespace sifr::test {
@@ -100,6 +102,25 @@ TEST_CASE("a chunk bounds what is updated at a time, in whole quanta", "[zero]")
   CHECK(longest(1009) == 1024);
   CHECK(longest(0) == kernels::kGrain);
   CHECK(longest(std::numeric_limits<std::int64_t>::max()) == kernels::kGrain);
+}
+
+std::size_t heap_bytes() {
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+TEST_CASE("what an optimizer keeps does not grow with the number of its chunks", "[zero][MEM03]") {
+  const auto kept = [](std::int64_t chunk) {
+    RecordingCommunicator communicator(0, 1);
+    const std::size_t before = heap_bytes();
+    ZeroRank rank({unit("a", 1 << 20)}, {.stage = 1, .chunk = chunk}, communicator);
+    for (int update = 1; update <= 2; ++update) {
+      static_cast<void>(rank.optimizer.squared_norm());
+      rank.optimizer.update({.lr = 0.1, .update = update});
+    }
+    return heap_bytes() - before;
+  };
+  CHECK(kept(256) <= kept(0) + 1024);
 }
 
 // The norm² and the first bad parameter over all ranks.
