@@ -47,6 +47,8 @@ function(sifr_add_library name)
   add_library(${target} STATIC ${arg_SOURCES} ${arg_KERNELS})
   add_library(sifr::${name} ALIAS ${target})
   sifr_configure(${target})
+  # Scalars of an update are computed outside of kernels: they must not depend on the CPU either.
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${arg_PUBLIC_HEADERS})
   # An installed sifr does not ask its user for libraries of which only our sources see the headers.
