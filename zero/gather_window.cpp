@@ -87,7 +87,7 @@ void GatherWindow::prefetch(std::span<const LeaseEvent> ahead) {
       continue;
     budget -= layout_.unit(unit).elements;
     if (at(unit).is_resident) continue;
-    if (budget < 0 || !make_room(unit, ahead, static_cast<std::int64_t>(i))) return;
+    if (!make_room(unit, ahead, static_cast<std::int64_t>(i))) return;
   }
 }
 

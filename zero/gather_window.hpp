@@ -45,7 +45,8 @@ class GatherWindow {
   void release(int unit, std::span<const LeaseEvent> ahead);
   /// Debug: a held unit that nobody may read until it is released reads as NaN.
   void hide(int unit) noexcept;
-  /// Gathers what comes next, up to the prefetch and live limits.
+  /// Gathers what comes next, until a unit crosses the prefetch limit or the next one the live
+  /// limit: one unit at least, however large, where the live limit permits.
   void prefetch(std::span<const LeaseEvent> ahead);
   /// A held unit's whole weights; waits for the gather.
   [[nodiscard]] const std::byte* whole(int unit);

@@ -199,7 +199,8 @@ void visit_zero(Visitor& v, Z& zero) {
           zero.sub_group_size);
   const bool is_whole = zero.stage < 3;  // what follows has no effect then, whatever its "auto" is
   v.field({.key = "stage3_prefetch_bucket_size",
-           .meaning = "elements gathered ahead of their use",
+           .meaning = "elements gathered ahead of their use, and the rest of the unit that crosses "
+                      "it; 0: none",
            .range = kNotNegative,
            .auto_rule = &kAutoPrefetchBucket,
            .auto_is_default = is_whole,

@@ -113,7 +113,7 @@ TEST_CASE("a unit that the order does not name again goes first", "[zero]") {
   CHECK(rank.gathered() == "abc");
 }
 
-TEST_CASE("prefetch gathers what comes next, up to its budget of elements", "[zero]") {
+TEST_CASE("prefetch gathers what comes next, until its budget of elements is crossed", "[zero]") {
   const auto prefetched = [](std::int64_t budget, const std::string& order) {
     ZeroOptions options = plain();
     options.prefetch = budget;
@@ -123,9 +123,10 @@ TEST_CASE("prefetch gathers what comes next, up to its budget of elements", "[ze
     return rank.gathered();
   };
   CHECK(prefetched(0, "bcd") == "a");
-  CHECK(prefetched(511, "bcd") == "a");
+  CHECK(prefetched(1, "bcd") == "ab");
   CHECK(prefetched(512, "bcd") == "ab");
-  CHECK(prefetched(1535, "bcd") == "abc");
+  CHECK(prefetched(513, "bcd") == "abc");
+  CHECK(prefetched(1024, "bcd") == "abc");
   CHECK(prefetched(1536, "bcd") == "abcd");
   CHECK(prefetched(1024, "abbc") == "abc");  // held and repeated units cost nothing
 }
