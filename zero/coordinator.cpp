@@ -52,6 +52,7 @@ Coordinator::Coordinator(const Layout& layout,
       order_(layout.unit_count(), first_order(layout, is_training)),
       units_(static_cast<std::size_t>(layout.unit_count())) {
   noted_.reserve(static_cast<std::size_t>(layout.unit_count()) * 4 + 16);
+  short_units_.reserve(units_.size());
   order_.begin();
 }
 
@@ -201,14 +202,14 @@ void Coordinator::begin_micro_batch() {
 
 void Coordinator::end_micro_batch() {
   take_effect();
-  short_unit_ = -1;
+  short_units_.clear();
   // Units whose declared leases did not all come: first in the agreed order, then in declaration
   // order back.
   const auto close_started = [this](int unit) {
     UnitState& state = at(unit);
     if (!state.is_started || layout_.unit(unit).gradient_bytes == 0) return;
     state.is_started = false;
-    short_unit_ = unit;
+    short_units_.push_back(unit);
     reach({LeaseAct::kClose, unit});
     close(unit, true);
   };

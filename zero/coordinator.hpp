@@ -51,9 +51,12 @@ class Coordinator {
   void abandon_gradients(int unit) noexcept;
 
   [[nodiscard]] int gradient_leases(int unit) const { return at(unit).gradient_leases; }
-  /// A unit of which this rank took gradients leases in the micro-batch that ended last, but fewer
-  /// than declared; or -1.
-  [[nodiscard]] int short_unit() const noexcept { return short_unit_; }
+  /// The units of which this rank took gradients leases in the micro-batch that ended last, but
+  /// fewer than declared.
+  [[nodiscard]] std::span<const int> short_units() const noexcept { return short_units_; }
+  /// Whether in this micro-batch weights leases of several units overlapped, or one ended elsewhere
+  /// than in the order: then the gather window depends on where the other ranks' leases end.
+  [[nodiscard]] bool depends_on_ends() const noexcept { return depends_on_ends_; }
   /// A unit on which a lease is open, or -1.
   [[nodiscard]] int open_unit() const noexcept;
 
@@ -97,7 +100,9 @@ class Coordinator {
   std::vector<UnitState> units_;
   std::vector<LeaseEvent> noted_;  // ends of leases, in order; room for one more a lease
   std::size_t open_leases_ = 0;
-  int short_unit_ = -1;
+  int leased_units_ = 0;  // with weights leases
+  bool depends_on_ends_ = false;
+  std::vector<int> short_units_;
 };
 
 }  // namespace sifr

@@ -106,7 +106,7 @@ class EngineState {
   [[nodiscard]] ShardedOptimizer::Norm agree_on_norm();
   void refuse(StepReport& report, std::int64_t parameter);
   void notice_unused_units();
-  void notice_short_unit();
+  void notice_short_units();
   void end_step();
   void begin_step();
   void start_over();

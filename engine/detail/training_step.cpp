@@ -99,7 +99,7 @@ void EngineState::meet(const StepOptions& options, bool is_boundary_step) {
                "step(): lr is {}, and must be 0 or more and finite in fp32",
                own.lr);
   training_.end_micro_batch();
-  notice_short_unit();
+  notice_short_units();
   try {
     for (const RollCallEntry& entry : roll_call_.meet(occasion("step()"), own, training_.order())) {
       step_weight_.add(entry.weight);
@@ -145,19 +145,20 @@ void EngineState::notice_unused_units() {
 }
 
 // Each rank for itself: others may have taken them all.
-void EngineState::notice_short_unit() {
-  const int u = training_.short_unit();
-  if (u < 0 || is_noticed_short_[static_cast<std::size_t>(u)]) return;
-  is_noticed_short_[static_cast<std::size_t>(u)] = true;
-  log(context_.log(),
-      context_.rank(),
-      "engine",
-      Level::kWarning,
-      "unit '{}' declares {} gradients leases, and fewer were taken in step {}: what is there is "
-      "taken as its whole gradient",
-      layout_.unit(u).name,
-      layout_.unit(u).gradient_leases,
-      steps_ + 1);
+void EngineState::notice_short_units() {
+  for (const int u : training_.short_units()) {
+    if (is_noticed_short_[static_cast<std::size_t>(u)]) continue;
+    is_noticed_short_[static_cast<std::size_t>(u)] = true;
+    log(context_.log(),
+        context_.rank(),
+        "engine",
+        Level::kWarning,
+        "unit '{}' declares {} gradients leases, and fewer were taken in step {}: what is there is "
+        "taken as its whole gradient",
+        layout_.unit(u).name,
+        layout_.unit(u).gradient_leases,
+        steps_ + 1);
+  }
 }
 
 void EngineState::end_step() {

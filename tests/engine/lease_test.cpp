@@ -286,6 +286,25 @@ TEST_CASE("a unit that no rank uses in a step is told once, by name", "[engine][
   CHECK(masters(engine, "b.weight")[3] == SmallModel::initial_value(3));
 }
 
+TEST_CASE("each unit with fewer gradients leases than declared is told of", "[engine]") {
+  std::vector<std::string> warnings;
+  const auto log = [&](Level level, std::string_view text) {
+    if (level == Level::kWarning) warnings.emplace_back(text);
+  };
+  auto contexts = Context::threads(1, {.log = log});
+  SmallModel model({{"tied", 300, 2}, {"twin", 300, 2}});
+  auto engine = Engine::initialize(
+      model, make_config({.stage = any_stage()}), {.context = &contexts.front()});
+  warnings.clear();
+  for (int step = 0; step < 3; ++step) {
+    model.add(engine, "tied", 1);
+    model.add(engine, "twin", 1);
+    engine.step();
+  }
+  REQUIRE(warnings.size() == 2);
+  CHECK_THAT(warnings[0] + warnings[1], Contains("'tied' declares") && Contains("'twin' declares"));
+}
+
 TEST_CASE("a unit with fewer gradients leases than declared is told once, by name", "[engine]") {
   std::vector<std::string> warnings;
   const auto log = [&](Level level, std::string_view text) {
