@@ -123,7 +123,9 @@ class SIFR_API Engine {
   ~Engine();
 
   /// Whole weights of a unit; waits for the gather. Leases count: nested and repeated ones are
-  /// free. None may be open at step(). OutOfMemory if open leases fill the window.
+  /// free. None may be open at step(). OutOfMemory if open leases fill the window. At stage 3,
+  /// where stage3_max_live_parameters holds not all units, leases of units that overlap must end in
+  /// the same places on every rank.
   [[nodiscard]] Weights weights(const Unit& unit);
   /// Gradient buffers of a unit to add into. UsageError beyond the unit's declared number of
   /// leases, and in evaluation.

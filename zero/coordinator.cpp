@@ -122,6 +122,7 @@ const std::byte* Coordinator::lease_weights(int unit) {
   if (state.weight_leases == 0) {
     reach({LeaseAct::kLease, unit});
     gather(unit);
+    if (++leased_units_ > 1) depends_on_ends_ = true;
   }
   ++state.weight_leases;
   ++open_leases_;
@@ -165,27 +166,36 @@ void Coordinator::abandon_gradients(int unit) noexcept {
   --open_leases_;
 }
 
+// Each note is gone before it takes effect: what throws is not done twice.
 void Coordinator::take_effect() {
-  for (const LeaseEvent event : noted_) {
-    UnitState& state = at(event.unit);
+  while (!noted_.empty()) {
+    const LeaseEvent event = noted_.front();
+    noted_.erase(noted_.begin());
     --open_leases_;
-    if (event.act == LeaseAct::kRelease) {
-      --state.noted_releases;
-      if (--state.weight_leases > 0) continue;
-      reach(event);
-      let_go(event.unit);
-    } else {
-      --state.noted_closings;
-      const bool is_last = --state.open_gradients == 0 &&
-                           state.gradient_leases >= layout_.unit(event.unit).gradient_leases;
-      if (!is_last || !state.is_started) continue;
-      state.is_started = false;
-      if (layout_.unit(event.unit).gradient_bytes == 0) continue;
-      reach(event);
-      close(event.unit, true);
-    }
+    end_lease(event);
   }
-  noted_.clear();
+}
+
+void Coordinator::end_lease(LeaseEvent event) {
+  UnitState& state = at(event.unit);
+  if (event.act == LeaseAct::kRelease) {
+    --state.noted_releases;
+    if (--state.weight_leases > 0) return;
+    --leased_units_;
+    const auto ahead = order_.ahead();
+    if (ahead.empty() || ahead.front() != event) depends_on_ends_ = true;
+    reach(event);
+    let_go(event.unit);
+    return;
+  }
+  --state.noted_closings;
+  const bool is_last = --state.open_gradients == 0 &&
+                       state.gradient_leases >= layout_.unit(event.unit).gradient_leases;
+  if (!is_last || !state.is_started) return;
+  state.is_started = false;
+  if (layout_.unit(event.unit).gradient_bytes == 0) return;
+  reach(event);
+  close(event.unit, true);
 }
 
 int Coordinator::open_unit() const noexcept {
@@ -198,6 +208,7 @@ int Coordinator::open_unit() const noexcept {
 
 void Coordinator::begin_micro_batch() {
   order_.begin();
+  depends_on_ends_ = false;
 }
 
 void Coordinator::end_micro_batch() {
@@ -238,6 +249,7 @@ void Coordinator::end_micro_batch() {
 void Coordinator::abandon_micro_batch() {
   noted_.clear();
   open_leases_ = 0;
+  leased_units_ = 0;
   for (int u = 0; u < layout_.unit_count(); ++u) {
     let_go(u);
     at(u) = {};

@@ -82,6 +82,7 @@ class Coordinator {
   };
   void prepare_lease();
   void take_effect();
+  void end_lease(LeaseEvent event);
   bool leave_out(LeaseEvent event);
   void gather(int unit);
   void let_go(int unit);

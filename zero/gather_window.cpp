@@ -193,6 +193,13 @@ void GatherWindow::hide(int unit) noexcept {
   }
 }
 
+bool GatherWindow::holds_all() const noexcept {
+  std::int64_t elements = 0;
+  for (const UnitLayout& unit : layout_.units())
+    elements += unit.elements;
+  return options_.poison || elements <= options_.max_live;
+}
+
 void GatherWindow::refresh() {
   while (!by_offset_.empty())
     drop(by_offset_.back());

@@ -50,6 +50,8 @@ class GatherWindow {
   void prefetch(std::span<const LeaseEvent> ahead);
   /// A held unit's whole weights; waits for the gather.
   [[nodiscard]] const std::byte* whole(int unit);
+  /// Whether no unit ever has to make room for another.
+  [[nodiscard]] bool holds_all() const noexcept;
   /// The shards have changed: drops every unit (none is held) and gathers the persistent ones anew.
   /// Collective.
   void refresh();

@@ -213,10 +213,30 @@ int EngineState::checked_index(const Unit& unit, const char* call) const {
   return unit.index();
 }
 
+// Ranks that part at stage 3 may have held different units, and so dropped different ones.
+std::exception_ptr EngineState::explained(const CommError& error) const {
+  constexpr const char* kHint =
+      "; the gather window cannot hold all units, and then leases that overlap must end in the same"
+      " places on every rank, also where a rank leaves units out: end them earlier, or raise "
+      "zero_optimization.stage3_max_live_parameters";
+  const std::string text = error.what();
+  const bool has_parted = text.find("the ranks' calls differ") != std::string::npos;
+  const bool depends_on_ends = training_.depends_on_ends() || evaluating_.depends_on_ends();
+  if (!window_ || window_->holds_all() || !depends_on_ends || !has_parted || text.ends_with(kHint))
+    return std::current_exception();
+  return std::make_exception_ptr(CommError(text + kHint, error.rank()));
+}
+
 // A group learns of any exception of the model; a group of one only has gradients to give up.
 void EngineState::leave_model(const char* call, const char* text) {
-  if (context_.size() > 1 || is_abandoned_)
+  if (is_abandoned_) {
+    fail_group(fmt::format("exception in {}: {} (the gradients of unit '{}' were given up)",
+                           call,
+                           text,
+                           layout_.unit(abandoned_unit_).name));
+  } else if (context_.size() > 1) {
     fail_group(fmt::format("exception in {}: {}", call, text));
+  }
 }
 
 void EngineState::fail_group(const std::string& text) noexcept {

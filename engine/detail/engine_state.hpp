@@ -121,9 +121,9 @@ class EngineState {
     check_usable();
     try {
       return f();
-    } catch (const CommError&) {
-      failure_ = std::current_exception();
-      throw;
+    } catch (const CommError& error) {
+      failure_ = explained(error);
+      std::rethrow_exception(failure_);
     } catch (const DeviceError&) {
       failure_ = std::current_exception();
       throw;
@@ -151,6 +151,7 @@ class EngineState {
       }
     });
   }
+  [[nodiscard]] std::exception_ptr explained(const CommError& error) const;
   void leave_model(const char* call, const char* text);
   void require_kept_gradients() const;
   void fail_group(const std::string& text) noexcept;
@@ -193,6 +194,7 @@ class EngineState {
   Buffer everything_;     // stage 3, kWhole: all wholes
   std::exception_ptr failure_;
   bool is_abandoned_ = false;  // gradients were given up
+  int abandoned_unit_ = -1;    // first of them
   bool is_exporting_ = false;  // a sink may be running
   bool is_in_model_ = false;   // in its forward or backward, which report their own exception
   std::vector<bool> is_noticed_unused_;  // [unit]

@@ -90,6 +90,7 @@ void EngineState::close_gradients(const Unit& unit) noexcept {
 }
 
 void EngineState::abandon_gradients(const Unit& unit) noexcept {
+  if (!is_abandoned_) abandoned_unit_ = unit.index();
   is_abandoned_ = true;
   training_.abandon_gradients(unit.index());
   if (is_in_model_)

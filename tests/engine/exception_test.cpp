@@ -85,6 +85,9 @@ TEST_CASE("an exception in one rank's model reaches the others with rank and tex
     INFO(errors[static_cast<std::size_t>(rank)]);
     CHECK_THAT(errors[static_cast<std::size_t>(rank)],
                StartsWith("CommError: rank 1 failed: exception in ") && Contains("out of apples"));
+    const bool is_told =
+        errors[static_cast<std::size_t>(rank)].find("unit 'b'") != std::string::npos;
+    CHECK(is_told == (where == Throws::kInGradients));
   }
 }
 

@@ -110,6 +110,33 @@ TEST_CASE("ranks whose collectives part are told what each was at", "[engine]") 
   }
 }
 
+TEST_CASE("in a window that cannot hold all units a lease that ends elsewhere is told of",
+          "[engine]") {
+  const SmallConfig config{
+      .stage = 3,
+      .overlap = GENERATE(false, true),
+      .zero = R"("stage3_prefetch_bucket_size": 0, "stage3_max_live_parameters": 600,
+    "stage3_param_persistence_threshold": 0,)"};
+  const auto body = [](Engine& engine, SmallModel& model) {
+    for (int step = 0; step < 4; ++step) {
+      static_cast<void>(engine.weights(model.unit("cherry")));
+      {
+        const Weights around = engine.weights(model.unit("apple"));
+        if (step < 2 || engine.rank() != 1) static_cast<void>(engine.weights(model.unit("berry")));
+      }
+      static_cast<void>(engine.weights(model.unit("cherry")));
+      model.add(engine, "apple", 1);
+      engine.step();
+    }
+  };
+  for (const std::string& error : errors_of_ranks(kRanks, config, body, fruit())) {
+    INFO(error);
+    CHECK_THAT(error,
+               StartsWith("CommError: ") && Contains("cherry") &&
+                   Contains("must end in the same places on every rank"));
+  }
+}
+
 TEST_CASE("a rank that leases a unit once more ends the group", "[engine]") {
   const auto body = [](Engine& engine, SmallModel& model) {
     step_thrice(engine, [&] {
