@@ -97,9 +97,11 @@ enum class ExportAs : std::uint8_t {
 /// says, and runs the step. One per rank; every rank makes the same calls in the same order; one
 /// thread at a time. The model and the context outlive it.
 ///
-/// UsageError: fix the call. ConfigError: fix the file. OutOfMemory: at start, with the table.
-/// NumericsError: see there. CommError, DeviceError, or an exception of the model during backward:
-/// the engine is failed; every later call throws the same error, and only destruction is left.
+/// UsageError: fix the call. ConfigError: fix the file. OutOfMemory: at start, with the table; from
+/// evaluate() and export_weights() on every rank, and the engine is usable. NumericsError: see
+/// there. CommError, DeviceError, in a group an OutOfMemory of a lease or of step(), or an
+/// exception of the model during backward: the engine is failed; every later call throws the same
+/// error, and only destruction is left.
 class SIFR_API Engine {
  public:
   using Declare = std::function<void(Units&)>;

@@ -23,7 +23,8 @@
 
 namespace sifr::detail {
 
-/// What keeps every rank from starting, found by all of them: the group is not aborted for it.
+/// What keeps every rank from starting or from making a call, found by all of them: the group is
+/// not aborted for it.
 struct AgreedFailure {
   std::exception_ptr error;
 };
@@ -96,6 +97,7 @@ class EngineState {
   }
   void finish_evaluation();
   void gather_everything();
+  [[nodiscard]] Buffer allocate_together(const char* call, std::int64_t bytes, Purpose purpose);
   void note_phase(const char* what, std::string_view name = {});
   [[nodiscard]] Occasion occasion(const char* call) const noexcept;
 
@@ -126,6 +128,11 @@ class EngineState {
       std::rethrow_exception(failure_);
     } catch (const DeviceError&) {
       failure_ = std::current_exception();
+      throw;
+    } catch (const AgreedFailure& agreed) {
+      std::rethrow_exception(agreed.error);
+    } catch (const OutOfMemory& error) {
+      if (context_.size() > 1) fail_group(error.message());  // others may have had room, and wait
       throw;
     }
   }

@@ -56,7 +56,10 @@ void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
                  context_.size());
     SIFR_REQUIRE(
         UsageError, context_.rank() != root || sink, "export_weights(): the root needs a sink");
-    Export out{sink, what, root, device_.allocate(staging_bytes(), Purpose::kStaging)};
+    Export out{sink,
+               what,
+               root,
+               allocate_together("export_weights()", staging_bytes(), Purpose::kStaging)};
     is_exporting_ = true;
     const auto ended = [this](void*) { is_exporting_ = false; };
     const std::unique_ptr<EngineState, decltype(ended)> scope(this, ended);

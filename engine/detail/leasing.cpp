@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 // EngineState: leases and evaluation.
 namespace sifr::detail {
 
@@ -133,20 +135,44 @@ Evaluation EngineState::evaluate(Residency residency) {
                  training_.order().done().empty(),
                  "evaluate(): a micro-batch has begun: call step() first");
     communicator_.barrier({"evaluate"});
-    evaluating_.begin_micro_batch();
     if (residency == Residency::kWhole) {
       gather_everything();
       evaluation_ = Evaluating::kWhole;
     } else {
       evaluation_ = Evaluating::kStreamed;
     }
+    evaluating_.begin_micro_batch();
     return Evaluation(this);
   });
 }
 
+// Memory for a call that all ranks make: each has room for it, or all leave the call.
+Buffer EngineState::allocate_together(const char* call, std::int64_t bytes, Purpose purpose) {
+  Buffer memory;
+  std::exception_ptr refused;
+  try {
+    memory = device_.allocate(bytes, purpose);
+  } catch (const OutOfMemory&) {
+    refused = std::current_exception();
+  }
+  const std::uint8_t mine = refused ? 1 : 0;
+  std::vector<std::uint8_t> all(index(context_.size()));
+  communicator_.exchange(
+      std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), {call});
+  const auto first = std::find(all.begin(), all.end(), 1);
+  if (!refused && first != all.end()) {
+    refused = std::make_exception_ptr(OutOfMemory(
+        fmt::format(
+            "{}: rank {} has no room for {}: see its error", call, first - all.begin(), mib(bytes)),
+        device_.account().table()));
+  }
+  if (refused) throw AgreedFailure{refused};
+  return memory;
+}
+
 void EngineState::gather_everything() {
   if (!window_) return;
-  everything_ = device_.allocate(layout_.weight_bytes(), Purpose::kWindow);
+  everything_ = allocate_together("evaluate()", layout_.weight_bytes(), Purpose::kWindow);
   std::vector<GatherPart> parts;
   for (int u = 0; u < layout_.unit_count(); ++u)
     store_.add_parts(u, everything_.data() + layout_.unit(u).weight_offset, parts);

@@ -125,52 +125,6 @@ TEST_CASE("room that is missing on one rank stops all, and the others hear which
   });
 }
 
-// `fill` takes leases on units a to d until one is refused; training goes on after it.
-void check_is_refused_and_goes_on(const SmallConfig& config, const RankBody& fill) {
-  const auto body = [&](Engine& engine, SmallModel& model) {
-    fill(engine, model);
-    engine.drop_gradients();
-    for (int step = 0; step < 2; ++step) {
-      model.run(engine, 1);
-      SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);
-    }
-  };
-  for (const std::string& error :
-       errors_of_ranks(2, config, body, SmallModel({{"a"}, {"b"}, {"c"}, {"d"}})))
-    CHECK(error == "");
-}
-
-void check_error(const std::string& error, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts)
-    SIFR_CHECK_RANK(error.find(part) != std::string::npos);
-}
-
-TEST_CASE("open leases that fill the window are named at once", "[engine]") {
-  SmallConfig config{.stage = 3, .overlap = GENERATE(false, true)};
-  config.zero = R"("stage3_max_live_parameters": 0, "stage3_param_persistence_threshold": 0,)";
-  check_is_refused_and_goes_on(config, [](Engine& engine, SmallModel& model) {
-    const Weights a = engine.weights(model.unit("a"));
-    const Weights b = engine.weights(model.unit("b"));
-    const Weights c = engine.weights(model.unit("c"));
-    check_error(error_of([&] { static_cast<void>(engine.weights(model.unit("d"))); }),
-                {"OutOfMemory: the gather window of ",
-                 "no room for unit 'd'",
-                 "leases on 'a', 'b', 'c' are open"});
-  });
-}
-
-TEST_CASE("open gradients that fill the ring are named at once", "[engine]") {
-  const SmallConfig config{.stage = GENERATE(2, 3), .overlap = GENERATE(false, true)};
-  check_is_refused_and_goes_on(config, [](Engine& engine, SmallModel& model) {
-    const Gradients d = engine.gradients(model.unit("d"));
-    const Gradients c = engine.gradients(model.unit("c"));
-    check_error(error_of([&] { static_cast<void>(engine.gradients(model.unit("b"))); }),
-                {"OutOfMemory: the gradient ring of ",
-                 "no room for unit 'b'",
-                 "gradients of 'd', 'c' are open"});
-  });
-}
-
 std::ptrdiff_t entries(const char* folder) {
   return std::distance(std::filesystem::directory_iterator(folder),
                        std::filesystem::directory_iterator());
