@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <fcntl.h>
+#include <iostream>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -43,7 +44,10 @@ std::string unknown_word(const CLI::App& app, const CLI::ParseError& error) {
 
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::string word = unknown_word(app, error);
-  if (word.empty()) return app.exit(error) == 0 ? 0 : kUsage;
+  if (word.empty()) {
+    if (app.exit(error) != 0) return kUsage;
+    return std::cout.flush() ? 0 : 1;  // the help or version that was asked for
+  }
   fmt::print(stderr, "sifr: '{}' is unknown", word);
   if (app.get_subcommands().empty()) {
     fmt::print(stderr, "; the commands are:");

@@ -322,6 +322,8 @@ TEST_CASE("sifr run explains wrong arguments", "[comm]") {
   CHECK(start_sifr({"run", "--ranks", "2"}).wait().code == 2);
   CHECK(start_sifr({"--help"}).wait().code == 0);
   CHECK(start_sifr({"runn", "--help"}).wait().code == 0);
+  for (const std::string text : {" --version", " --help", " run --help"})
+    CHECK(Spawned({"sh", "-c", quoted("sifr") + text + " > /dev/full"}).wait().code == 1);
   const auto errors = [](const std::vector<std::string>& arguments) {
     const auto ended = start_sifr(arguments).wait();
     CHECK(ended.code == 2);

@@ -25,7 +25,7 @@ class Errors(ProgramTest):
             self.assertIn(name, done.stdout)
 
     def test_an_output_that_cannot_be_written_is_an_error_at_the_end(self):
-        told = "llama: standard output: cannot be written: No space left on device\n"
+        told = "llama: standard output: cannot be written: full, or closed by its reader\n"
         generating = ("--generate", "In", "--generate-count", "9", "--save", self.path("out"))
         for command in (
             [self.program, "--help"],
