@@ -25,8 +25,6 @@ bool AbortPage::record(const Failure& failure) noexcept {
   if (!state_.compare_exchange_strong(none, kBeingWritten, std::memory_order_seq_cst)) return false;
   kind_ = failure.kind;
   rank_ = failure.rank;
-  sequence_ = failure.sequence;
-  copy_text(failure.unit, unit_);
   copy_text(failure.text, text_);
   state_.store(kWritten, std::memory_order_release);
   return true;

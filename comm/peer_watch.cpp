@@ -55,7 +55,7 @@ void PeerWatch::report_death(const HostLinks::Link& link) const {
                   link.rank,
                   link.socket.peer_process(),
                   whereabouts(block));
-  control_.abort({FailureKind::kDied, link.rank, block.ready.value(), {}, text});
+  control_.abort({FailureKind::kDied, link.rank, text});
 }
 
 }  // namespace sifr::detail

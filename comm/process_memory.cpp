@@ -23,7 +23,7 @@ KeepWaiting until_deadline(const ControlBlock& control, const Call& call) {
     const std::string text = fmt::format("no answer within {} s in allocate ({})",
                                          std::chrono::duration<double>(call.timeout).count(),
                                          call.tag);
-    control.abort({FailureKind::kTimeout, -1, call.sequence, call.tag, text});
+    control.abort({FailureKind::kTimeout, -1, text});
     control.abort_page().raise();
   };
 }

@@ -72,7 +72,7 @@ void Rounds::compare(const Call& call) const {
           phase_of(block(left)),
           right,
           phase_of(block(right)));
-      control_.abort({FailureKind::kDiffers, -1, call.sequence, call.tag, whole});
+      control_.abort({FailureKind::kDiffers, -1, whole});
       check();
     }
     if (!has_zeros(block(left).descriptor)) return;
@@ -104,7 +104,7 @@ void Rounds::fail(std::string_view text) const noexcept {
   } catch (...) {  // then without the rank in the text: a failure is announced in any case
     whole = text;
   }
-  control_.abort({FailureKind::kFailed, rank_, own().ready.value(), {}, whole});
+  control_.abort({FailureKind::kFailed, rank_, whole});
 }
 
 void Rounds::give_up() const noexcept {

@@ -134,7 +134,7 @@ void Waiting::give_up(Which which, std::uint32_t target, const Call& call) const
       describe(call.operation, call.tag),
       call.sequence,
       missing(which, target));
-  control_.abort({FailureKind::kTimeout, silent, call.sequence, call.tag, text});
+  control_.abort({FailureKind::kTimeout, silent, text});
   control_.abort_page().raise();
 }
 
@@ -147,7 +147,7 @@ void Waiting::fail_because_left(int peer, const Call& call) const {
                   rank_,
                   describe(call.operation, call.tag),
                   call.sequence);
-  control_.abort({FailureKind::kLeft, peer, call.sequence, call.tag, text});
+  control_.abort({FailureKind::kLeft, peer, text});
   control_.abort_page().raise();
 }
 

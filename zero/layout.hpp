@@ -1,6 +1,7 @@
 #pragma once
 
 #include "../device/dtype.hpp"
+#include "../device/kernels.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +12,7 @@
 namespace sifr {
 
 /// The atom of layout, norms and hashes, in elements: no quantum straddles a parameter or a slice.
-inline constexpr std::int64_t kQuantum = 256;
+using kernels::kQuantum;
 /// A rank's arena is padded once to this many elements.
 inline constexpr std::int64_t kArenaPadding = 4096;
 

@@ -21,13 +21,11 @@ enum class FailureKind : std::uint32_t {
 struct Failure {
   FailureKind kind = FailureKind::kFailed;
   int rank = -1;  // the cause, or -1
-  std::uint32_t sequence = 0;
-  std::string_view unit = {};
   std::string_view text = {};  // one line; the rank at fault has the rest
 };
 
 /// The first failure of a group. It may lie in memory that several processes map.
-class alignas(kCacheLine) AbortPage {
+class alignas(kWriterLine) AbortPage {
  public:
   /// Records the failure unless one is recorded already; true if this one is it.
   bool record(const Failure& failure) noexcept;
@@ -43,8 +41,6 @@ class alignas(kCacheLine) AbortPage {
   std::atomic<std::uint32_t> state_{kNone};
   FailureKind kind_ = FailureKind::kFailed;
   std::int32_t rank_ = -1;
-  std::uint32_t sequence_ = 0;
-  std::array<char, 96> unit_ = {};
   std::array<char, 2048> text_ = {};
 };
 

@@ -16,19 +16,19 @@
 namespace sifr::detail {
 
 /// Everything that one rank tells the others without moving tensors. The rank alone writes it.
-struct alignas(kCacheLine) RankBlock {
+struct alignas(kWriterLine) RankBlock {
   static constexpr std::size_t kMailboxBytes = 16384;
 
   Counter ready;    // sequence number of the last collective whose descriptor is posted
   Counter done;     // … whose peers' memory this rank has finished to read
   Counter filled;   // pieces that this rank has put into its staging ring
   Counter drained;  // pieces that this rank has taken from everybody's staging rings
-  alignas(kCacheLine) std::atomic<std::uint32_t> has_left{0};
+  alignas(kWriterLine) std::atomic<std::uint32_t> has_left{0};
   std::atomic<std::uint32_t> is_reading{0};  // 1 while this rank reads its peers' tensors
-  alignas(kCacheLine) SharedText phase;      // what the program says it is doing
+  alignas(kWriterLine) SharedText phase;     // what the program says it is doing
   SharedText last_call;                      // the last collective that the rank entered
-  alignas(kCacheLine) Descriptor descriptor;
-  alignas(kCacheLine) std::array<std::byte, kMailboxBytes> mailbox = {};
+  alignas(kWriterLine) Descriptor descriptor;
+  alignas(kWriterLine) std::array<std::byte, kMailboxBytes> mailbox = {};
 };
 
 /// What the ranks of a group share, apart from tensors: an abort page and a block for each rank, in

@@ -8,11 +8,11 @@
 namespace sifr::detail {
 
 /// What two ranks must not write in the same line of.
-inline constexpr std::size_t kCacheLine = 64;
+inline constexpr std::size_t kWriterLine = 64;
 
 /// A number that one rank raises and the others wait for; it may lie in memory that several
 /// processes map. It wraps around: two values that are compared lie less than 2^31 apart.
-class alignas(kCacheLine) Counter {
+class alignas(kWriterLine) Counter {
  public:
   /// Makes all that this thread wrote before visible to those who see `value`, and wakes them if
   /// they sleep.
