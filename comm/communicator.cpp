@@ -103,17 +103,6 @@ void Communicator::exchange(std::span<const std::byte> mine, std::span<std::byte
   do_exchange(mine, all, tag);
 }
 
-void Communicator::sum(ExactSum& sum, Tag tag) {
-  static_assert(std::is_trivially_copyable_v<ExactSum>);
-  sums_.resize(static_cast<std::size_t>(size()));
-  sum.normalise();
-  exchange(std::as_bytes(std::span(&sum, 1)), std::as_writable_bytes(std::span(sums_)), tag);
-  sum = {};
-  for (const ExactSum& one : sums_)
-    sum.add(one);
-  sum.normalise();
-}
-
 void Communicator::barrier(Tag tag) {
   do_exchange({}, {}, tag);
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "../device/device.hpp"
-#include "../device/exact_sum.hpp"
 #include "../device/stream.hpp"
 #include "../device/view.hpp"
 
@@ -13,7 +12,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace sifr {
 
@@ -108,8 +106,6 @@ class SIFR_API Communicator {
   /// Blocking. all = every rank's `mine` in rank order; all.size() == mine.size() · size(). Sizes
   /// agree over ranks.
   void exchange(std::span<const std::byte> mine, std::span<std::byte> all, Tag tag);
-  /// Blocking. Every rank's `sum` becomes the sum of all, as integers.
-  void sum(ExactSum& sum, Tag tag);
   /// Blocking. Returns once every rank called it.
   void barrier(Tag tag);
 
@@ -141,9 +137,6 @@ class SIFR_API Communicator {
   virtual Event do_all_gather(std::span<const GatherPart> parts, Tag tag, Stream& stream) = 0;
   virtual Event do_broadcast(std::span<const View> views, int root, Tag tag, Stream& stream) = 0;
   virtual void do_exchange(std::span<const std::byte> mine, std::span<std::byte> all, Tag tag) = 0;
-
-  std::vector<ExactSum>
-      sums_;  // every rank's, in sum(); kept, so that a steady state allocates nothing
 };
 
 }  // namespace sifr
