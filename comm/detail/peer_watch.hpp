@@ -1,8 +1,8 @@
 #pragma once
 
 #include "comm/detail/control_block.hpp"
-#include "comm/detail/descriptor_handle.hpp"
 #include "comm/detail/host_links.hpp"
+#include "device/detail/descriptor_handle.hpp"
 
 #include <thread>
 #include <vector>

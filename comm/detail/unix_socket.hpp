@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/detail/descriptor_handle.hpp"
+#include "device/detail/descriptor_handle.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -13,9 +13,6 @@
 namespace sifr::detail {
 
 namespace {
-constexpr std::size_t index(int value) {
-  return static_cast<std::size_t>(value);
-}
 constexpr std::int64_t kFillPiece = 1 << 16;  // elements that a fill is asked for at a time
 }  // namespace
 

@@ -23,6 +23,10 @@
 
 namespace sifr::detail {
 
+[[nodiscard]] constexpr std::size_t index(int value) noexcept {
+  return static_cast<std::size_t>(value);
+}
+
 /// What keeps every rank from starting or from making a call, found by all of them: the group is
 /// not aborted for it.
 struct AgreedFailure {

@@ -13,9 +13,6 @@ namespace sifr::detail {
 
 namespace {
 constexpr std::int64_t kPiece = 1 << 22;  // elements: 16 MiB in fp32
-constexpr std::size_t index(int value) {
-  return static_cast<std::size_t>(value);
-}
 
 // The first line, never empty: the rank at fault throws all of it.
 std::string text_of(const std::exception_ptr& thrown) {

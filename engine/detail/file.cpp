@@ -28,28 +28,16 @@ IoError::IoError(std::filesystem::path path, const std::string& text, int error_
 
 namespace detail {
 
-FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
-    : number_(std::exchange(other.number_, -1)) {}
-
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-FileDescriptor::~FileDescriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
 MappedFile::MappedFile(const std::filesystem::path& path) {
   // A pipe without a writer would be waited for.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (file.number() < 0) throw IoError(path, "cannot be opened", errno);
+  const DescriptorHandle file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (file.get() < 0) throw IoError(path, "cannot be opened", errno);
   struct stat status = {};
-  if (::fstat(file.number(), &status) != 0) throw IoError(path, "cannot be examined", errno);
+  if (::fstat(file.get(), &status) != 0) throw IoError(path, "cannot be examined", errno);
   if (!S_ISREG(status.st_mode)) throw IoError(path, "is not a regular file");
   if (status.st_size == 0) return;
   const auto size = static_cast<std::size_t>(status.st_size);
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (data == MAP_FAILED) throw IoError(path, "cannot be mapped", errno);
   bytes_ = {static_cast<const std::byte*>(data), size};
 }
@@ -103,20 +91,20 @@ void NewFile::create() {
     if (number < 0 && errno != EEXIST) break;
   }
   if (number < 0) throw IoError(path_, "cannot be created", errno);
-  file_ = FileDescriptor(number);
+  file_ = DescriptorHandle(number);
 }
 
 // A full disk is found now and not after hours; file systems that cannot reserve find it while
 // writing.
 void NewFile::reserve(std::int64_t bytes) {
-  if (bytes == 0 || ::fallocate(file_.number(), FALLOC_FL_KEEP_SIZE, 0, bytes) == 0) return;
+  if (bytes == 0 || ::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, 0, bytes) == 0) return;
   if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) fail_for_space(bytes);
 }
 
 void NewFile::fail_for_space(std::int64_t bytes) const {
   const int error = errno;
   struct statvfs status = {};
-  const bool known = ::fstatvfs(file_.number(), &status) == 0;
+  const bool known = ::fstatvfs(file_.get(), &status) == 0;
   const auto free = known ? mib(static_cast<std::int64_t>(status.f_bavail * status.f_frsize))
                           : std::string("an unknown number of MiB");
   throw IoError(
@@ -125,7 +113,7 @@ void NewFile::fail_for_space(std::int64_t bytes) const {
 
 void NewFile::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && (errno == ENOSPC || errno == EDQUOT))
       fail_for_space(static_cast<std::int64_t>(bytes.size()));
@@ -135,13 +123,13 @@ void NewFile::append(std::span<const std::byte> bytes) {
 }
 
 void NewFile::commit() {
-  if (::fsync(file_.number()) != 0) throw IoError(path_, "cannot be made durable", errno);
+  if (::fsync(file_.get()) != 0) throw IoError(path_, "cannot be made durable", errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0)
     throw IoError(path_, "cannot be given its name", errno);
   temporary_.clear();
   const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
-  const FileDescriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (handle.number() < 0 || ::fsync(handle.number()) != 0)
+  const DescriptorHandle handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (handle.get() < 0 || ::fsync(handle.get()) != 0)
     throw IoError(folder, "cannot be made durable", errno);
 }
 

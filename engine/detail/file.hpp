@@ -1,27 +1,13 @@
 #pragma once
 
+#include "device/detail/descriptor_handle.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 
 namespace sifr::detail {
-
-/// A file descriptor with one owner.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int number) noexcept : number_(number) {}
-  FileDescriptor(FileDescriptor&& other) noexcept;
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor();
-  [[nodiscard]] int number() const noexcept { return number_; }
-
- private:
-  int number_ = -1;
-};
 
 /// A whole regular file, mapped read only. Throws IoError.
 class MappedFile {
@@ -59,7 +45,7 @@ class NewFile {
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty once it has its name
-  FileDescriptor file_;
+  DescriptorHandle file_;
 };
 
 }  // namespace sifr::detail

@@ -9,12 +9,6 @@
 // EngineState: leases and evaluation.
 namespace sifr::detail {
 
-namespace {
-constexpr std::size_t index(int value) {
-  return static_cast<std::size_t>(value);
-}
-}  // namespace
-
 // What the others tell of this rank where they wait for it or have parted from it.
 void EngineState::note_phase(const char* what, std::string_view name) {
   fmt::memory_buffer text;  // a text of usual length allocates nothing

@@ -7,7 +7,7 @@ set(may_include_offload offload device)
 set(may_include_zero zero offload comm device)
 set(may_include_engine engine zero offload comm device config_schema)
 set(rooms config_schema device comm offload zero engine sifr.hpp)
-set(lent "device/detail/check.hpp|device/detail/log.hpp") # to the sources of every room but config_schema
+set(lent "device/detail/check.hpp|device/detail/descriptor_handle.hpp|device/detail/log.hpp") # to all rooms but config_schema
 
 foreach(folder config_schema device comm offload zero engine examples)
   file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.cpp" "${ROOT}/${folder}/*.cu")

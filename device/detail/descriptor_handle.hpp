@@ -5,7 +5,7 @@
 
 namespace sifr::detail {
 
-/// Owns an open file of the process.
+/// Owns a file descriptor of the process; -1 is none.
 class DescriptorHandle {
  public:
   DescriptorHandle() = default;
