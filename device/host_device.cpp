@@ -9,7 +9,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 namespace sifr {
@@ -89,7 +88,7 @@ class HostDevice final : public Device {
   [[nodiscard]] Buffer allocate(std::int64_t bytes, Purpose purpose) override {
     if (bytes == 0) return {nullptr, 0, account_->charge(bytes, purpose), nullptr};
     account_->require_room(bytes, purpose);
-    require_available(bytes, purpose);
+    account_->require_available(bytes, purpose);
     auto mapping = std::make_shared<Mapping>(bytes, turn_++);
     require_memory(mapping->data() != nullptr ? 0 : errno, bytes, purpose);
     require_memory(prefault(mapping->data(), bytes), bytes, purpose);
@@ -105,21 +104,6 @@ class HostDevice final : public Device {
       if (const int error = populate(data + first, last - first); error != 0) refusal = error;
     });
     return refusal;
-  }
-
-  // Prefaulting more would have the system kill this process, or another.
-  void require_available(std::int64_t bytes, Purpose purpose) const {
-    if (bytes < kHugePage) return;
-    const std::int64_t available = available_bytes();
-    if (bytes <= available) return;
-    throw OutOfMemory(
-        fmt::format(
-            "{} needs {}, the machine has {} left for this process: lower the size, shard over "
-            "more ranks or hosts, or end what else runs here",
-            name_of(purpose),
-            mib(bytes),
-            mib(available)),
-        account_->table().with_refused(Tier::kDevice, purpose, bytes));
   }
 
   void require_memory(int error, std::int64_t bytes, Purpose purpose) const {
@@ -139,7 +123,9 @@ class HostDevice final : public Device {
 
 bool may_bind_to(const std::vector<int>& cpus) {
   bool may_bind = true;
-  std::thread([&] { may_bind = detail::settle_this_thread("sifr-probe", cpus); }).join();
+  detail::start_thread("sifr-probe", {}, [&] {
+    may_bind = detail::settle_this_thread("sifr-probe", cpus);
+  }).join();
   return may_bind;
 }
 

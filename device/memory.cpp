@@ -102,6 +102,21 @@ void MemoryAccount::require_room(std::int64_t bytes, Purpose purpose, Tier tier)
   check_room(state_->table, bytes, purpose, tier);
 }
 
+void MemoryAccount::require_available(std::int64_t bytes, Purpose purpose) const {
+  constexpr std::int64_t kNegligible = std::int64_t{2} << 20;  // not worth the look into /proc
+  if (bytes < kNegligible) return;
+  const std::int64_t available = available_bytes();
+  if (bytes <= available) return;
+  throw OutOfMemory(
+      fmt::format(
+          "{} needs {}, the machine has {} left for this process: lower the size, shard over "
+          "more ranks or hosts, or end what else runs here",
+          name_of(purpose),
+          mib(bytes),
+          mib(available)),
+      table().with_refused(Tier::kDevice, purpose, bytes));
+}
+
 MemoryTable MemoryAccount::table() const {
   const std::scoped_lock lock(state_->mutex);
   return state_->table;

@@ -131,6 +131,9 @@ class SIFR_API MemoryAccount : public std::enable_shared_from_this<MemoryAccount
   [[nodiscard]] Charge charge(std::int64_t bytes, Purpose purpose, Tier tier = Tier::kDevice);
   /// Throws what charge() would throw, and notes nothing.
   void require_room(std::int64_t bytes, Purpose purpose, Tier tier = Tier::kDevice) const;
+  /// Throws OutOfMemory if the system cannot give `bytes` more: taking them would have it kill this
+  /// process, or another.
+  void require_available(std::int64_t bytes, Purpose purpose) const;
   [[nodiscard]] MemoryTable table() const;
 
  private:

@@ -1,9 +1,15 @@
 #include "device/detail/settle_thread.hpp"
 
+#include "device/device.hpp"
+
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 #include <pthread.h>
 #include <sched.h>
+#include <system_error>
+#include <utility>
 
 namespace sifr::detail {
 
@@ -19,6 +25,23 @@ bool settle_this_thread(const std::string& name, const std::vector<int>& cpus) n
     CPU_SET(static_cast<unsigned>(cpu), &set);
   }
   return pthread_setaffinity_np(pthread_self(), sizeof(set), &set) == 0;
+}
+
+std::thread start_thread(const std::string& name,
+                         const std::vector<int>& cpus,
+                         std::function<void()> body) {
+  try {
+    return std::thread([name, cpus, body = std::move(body)] {
+      settle_this_thread(name, cpus);
+      body();
+    });
+  } catch (const std::system_error& error) {
+    throw DeviceError(
+        fmt::format("the system refuses the thread \"{}\": {}; ask for fewer ranks or threads, or "
+                    "raise its limits (ulimit -u, pids.max)",
+                    name,
+                    error.what()));
+  }
 }
 
 }  // namespace sifr::detail

@@ -37,8 +37,8 @@ Stream Stream::caller(ThreadPool* pool) {
   return Stream(detail::make_caller_state(pool));
 }
 
-Stream Stream::worker(const std::string& name, ThreadPool* pool, std::vector<int> cpus) {
-  return Stream(detail::make_worker_state(name, pool, std::move(cpus)));
+Stream Stream::worker(const std::string& name, ThreadPool* pool, const std::vector<int>& cpus) {
+  return Stream(detail::make_worker_state(name, pool, cpus));
 }
 
 void Stream::submit(detail::Task task) {

@@ -107,7 +107,7 @@ class SIFR_API Stream {
   /// characters).
   [[nodiscard]] static Stream worker(const std::string& name,
                                      ThreadPool* pool = nullptr,
-                                     std::vector<int> cpus = {});
+                                     const std::vector<int>& cpus = {});
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
   Stream(const Stream&) = delete;

@@ -99,11 +99,10 @@ ThreadPool::ThreadPool(int threads, const std::vector<int>& cpus)
                threads >= 1,
                "a thread pool of {} threads was asked for, needs 1 or more",
                threads);
+  state_->helpers.reserve(static_cast<std::size_t>(threads) - 1);
   for (int i = 1; i < threads; ++i) {
-    state_->helpers.emplace_back([state = state_.get(), cpus] {
-      detail::settle_this_thread("sifr-helper", cpus);
-      state->help();
-    });
+    state_->helpers.push_back(
+        detail::start_thread("sifr-helper", cpus, [state = state_.get()] { state->help(); }));
   }
 }
 

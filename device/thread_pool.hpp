@@ -14,7 +14,7 @@ namespace sifr {
 class SIFR_API ThreadPool {
  public:
   /// `cpus`: the cores that the helpers are bound to; empty leaves them free. Throws UsageError
-  /// unless threads ≥ 1.
+  /// unless threads ≥ 1, DeviceError if the system has not as many.
   explicit ThreadPool(int threads, const std::vector<int>& cpus = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -17,12 +17,9 @@ namespace {
 ///   0 … done_ − 1: complete    done_: running    done_ + 1 … submitted_ − 1: queued
 class WorkerStream final : public StreamState {
  public:
-  WorkerStream(const std::string& name, ThreadPool* pool, std::vector<int> cpus)
+  WorkerStream(const std::string& name, ThreadPool* pool, const std::vector<int>& cpus)
       : StreamState(StreamKind::kWorker, pool), ring_(kCapacity) {
-    thread_ = std::thread([this, name, cpus = std::move(cpus)] {
-      settle_this_thread(name, cpus);
-      serve();
-    });
+    thread_ = start_thread(name, cpus, [this] { serve(); });
   }
   WorkerStream(const WorkerStream&) = delete;
   WorkerStream& operator=(const WorkerStream&) = delete;
@@ -123,8 +120,8 @@ class WorkerStream final : public StreamState {
 
 std::shared_ptr<StreamState> make_worker_state(const std::string& name,
                                                ThreadPool* pool,
-                                               std::vector<int> cpus) {
-  return std::make_shared<WorkerStream>(name, pool, std::move(cpus));
+                                               const std::vector<int>& cpus) {
+  return std::make_shared<WorkerStream>(name, pool, cpus);
 }
 
 }  // namespace sifr::detail

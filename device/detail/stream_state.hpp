@@ -66,6 +66,6 @@ class StreamState {
 [[nodiscard]] std::shared_ptr<StreamState> make_caller_state(ThreadPool* pool);
 [[nodiscard]] std::shared_ptr<StreamState> make_worker_state(const std::string& name,
                                                              ThreadPool* pool,
-                                                             std::vector<int> cpus);
+                                                             const std::vector<int>& cpus);
 
 }  // namespace sifr::detail
