@@ -1,13 +1,13 @@
 #include "comm/detail/peer_watch.hpp"
 
+#include "comm/detail/quiet_thread.hpp"
+
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <poll.h>
-#include <pthread.h>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -17,14 +17,7 @@ namespace sifr::detail {
 PeerWatch::PeerWatch(const HostLinks& links, ControlBlock control)
     : links_(links), control_(std::move(control)), stop_(eventfd(0, EFD_CLOEXEC)) {
   if (stop_.get() < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  // Signals are the program's: they go to its own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread_.native_handle(), "sifr-watch");
+  thread_ = start_quiet_thread("sifr-watch", [this] { run(); });
 }
 
 PeerWatch::~PeerWatch() {

@@ -1,19 +1,20 @@
 #include "comm/detail/store_server.hpp"
 
 #include "comm/communicator.hpp"
+#include "comm/detail/quiet_thread.hpp"
 #include "comm/detail/store.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 
 #include <array>
-#include <csignal>
+#include <chrono>
 #include <deque>
 #include <map>
-#include <pthread.h>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,25 +26,27 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// One connection: reads a message, hands it over, writes what is queued.
+constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
+
+/// One connection: reads a message, hands it over, writes what is queued. Ends by itself if it has
+/// not joined the store in time.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   struct Handlers {
     std::function<void(std::span<const std::byte>)> message;
     std::function<void()> closed;
-    std::function<std::size_t()> longest_message;
+    std::function<bool()> has_joined;
   };
 
   Session(tcp::socket socket, Handlers handlers)
-      : socket_(std::move(socket)), handlers_(std::move(handlers)) {}
+      : timer_(socket.get_executor()), socket_(std::move(socket)), handlers_(std::move(handlers)) {}
 
-  void read() {
-    asio::async_read(
-        socket_, asio::buffer(length_), [self = shared_from_this()](error_code error, std::size_t) {
-          const std::size_t length = store::decode_length(self->length_);
-          if (error || length > self->handlers_.longest_message()) return self->end();
-          self->read_body(length);
-        });
+  void begin(std::chrono::milliseconds patience) {
+    timer_.expires_after(patience);
+    timer_.async_wait([self = shared_from_this()](error_code error) {
+      if (!error && !self->handlers_.has_joined()) self->end();
+    });
+    read();
   }
 
   void send(const store::Reply& reply, bool then_close) {
@@ -57,6 +60,17 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string bytes;
     bool then_close;
   };
+
+  void read() {
+    asio::async_read(
+        socket_, asio::buffer(length_), [self = shared_from_this()](error_code error, std::size_t) {
+          const std::size_t length = store::decode_length(self->length_);
+          const std::size_t longest =
+              self->handlers_.has_joined() ? store::kMaxRequest : store::kMaxGreeting;
+          if (error || length > longest) return self->end();
+          self->read_body(length);
+        });
+  }
 
   void read_body(std::size_t length) {
     body_.resize(length);
@@ -80,9 +94,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void end() {
     error_code ignored;
     socket_.close(ignored);
+    timer_.cancel();
     if (!std::exchange(has_ended_, true)) handlers_.closed();
   }
 
+  asio::steady_timer timer_;
   tcp::socket socket_;
   Handlers handlers_;
   std::array<std::byte, 4> length_ = {};
@@ -111,16 +127,10 @@ tcp::acceptor listen(asio::io_context& context, std::uint16_t port) {
 }  // namespace
 
 struct StoreServer::Service {
-  Service(int size, const std::string& token, std::uint16_t port)
-      : store(size, token), acceptor(listen(context, port)) {
+  Service(int size, const std::string& token, std::uint16_t port, const StoreBounds& limits)
+      : bounds(limits), store(size, token), acceptor(listen(context, port)), pause(context) {
     accept();
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);  // signals are the program's: they go to its own threads
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    thread = std::thread([this] { context.run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_setname_np(thread.native_handle(), "sifr-store");
+    thread = start_quiet_thread("sifr-store", [this] { context.run(); });
   }
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -129,10 +139,25 @@ struct StoreServer::Service {
     thread.join();
   }
 
+  /// Connections beyond the bound wait until the system hands them out, in the order of their
+  /// coming.
   void accept() {
+    if (is_accepting || sessions.size() >= store.joined_count() + bounds.strangers) return;
+    is_accepting = true;
     acceptor.async_accept([this](error_code error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (!error) start_session(std::move(socket));
+      if (error) return accept_later();  // no descriptor is free, say: at once it would be the same
+      is_accepting = false;
+      start_session(std::move(socket));
+      accept();
+    });
+  }
+
+  void accept_later() {
+    pause.expires_after(kPauseAfterError);
+    pause.async_wait([this](error_code error) {
+      if (error) return;
+      is_accepting = false;
       accept();
     });
   }
@@ -148,11 +173,9 @@ struct StoreServer::Service {
         Session::Handlers{
             [this, id](std::span<const std::byte> message) { deliver(store.receive(id, message)); },
             closed,
-            [this, id] {
-              return store.has_joined(id) ? store::kMaxRequest : store::kMaxGreeting;
-            }});
+            [this, id] { return store.has_joined(id); }});
     sessions[id] = session;
-    session->read();
+    session->begin(bounds.patience);
   }
 
   void deliver(const std::vector<Store::Outgoing>& messages) {
@@ -160,18 +183,31 @@ struct StoreServer::Service {
       const auto session = sessions.find(message.to);
       if (session != sessions.end()) session->second->send(message.reply, message.then_close);
     }
+    accept();  // a stranger may have joined or gone
   }
 
+  StoreBounds bounds;
   asio::io_context context;
   Store store;
   tcp::acceptor acceptor;
+  asio::steady_timer pause;
+  bool is_accepting = false;
   std::map<Store::Connection, std::shared_ptr<Session>> sessions;
   Store::Connection last_connection = 0;
   std::thread thread;
 };
 
-StoreServer::StoreServer(int size, const std::string& token, std::uint16_t port)
-    : service_(std::make_unique<Service>(size, token, port)) {}
+StoreServer::StoreServer(int size,
+                         const std::string& token,
+                         std::uint16_t port,
+                         const StoreBounds& bounds) try
+    : service_(std::make_unique<Service>(size, token, port, bounds)) {
+} catch (const Error&) {
+  throw;
+} catch (const std::exception& error) {  // the system has no thread or no descriptor left
+  throw CommError(fmt::format("the place where the ranks meet cannot be made: {}", error.what()),
+                  -1);
+}
 
 StoreServer::~StoreServer() = default;
 

@@ -31,6 +31,7 @@ class Store {
   /// everybody's gather.
   [[nodiscard]] std::vector<Outgoing> close(Connection connection);
   [[nodiscard]] bool has_joined(Connection connection) const { return ranks_.contains(connection); }
+  [[nodiscard]] std::size_t joined_count() const { return ranks_.size(); }
 
  private:
   struct Offer {
