@@ -13,11 +13,13 @@
 
 namespace sifr {
 
-/// How long ranks wait for each other.
+/// How ranks wait for each other.
 struct GroupOptions {
   std::chrono::milliseconds timeout = std::chrono::seconds(600);  // then CommTimeout
   std::chrono::milliseconds report_after =
       std::chrono::seconds(10);  // then a notice: who is missing, and where
+  bool has_own_core =
+      false;  // no other rank runs on this rank's cores: a wait may spin before it sleeps
   Log log = {};
 };
 

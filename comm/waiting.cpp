@@ -39,7 +39,7 @@ Waiting::Waiting(ControlBlock control, int rank, const GroupOptions& options)
       report_after_(
           std::clamp(options.report_after, milliseconds(1), milliseconds(kLongestTimeout))),
       log_(options.log),
-      may_spin_(control_.size() <= static_cast<int>(usable_cores().size())) {}
+      may_spin_(options.has_own_core) {}
 
 void Waiting::wait_for(int peer, Which which, std::uint32_t target, const Call& call) const {
   const Counter& counter = control_.rank(peer).*which;

@@ -73,14 +73,21 @@ Placement place(int local_rank, int local_ranks, const ContextOptions& options, 
   return placement;
 }
 
-std::unique_ptr<Device> make_device(const ContextOptions& options, const Placement& placement) {
-  if (options.device == "host")
-    return make_host_device({options.limits, placement.threads, placement.cpus});
+std::unique_ptr<Device> make_device(const ContextOptions& options,
+                                    const Placement& placement,
+                                    int rank) {
+  if (options.device == "host") {
+    return make_host_device({options.limits, placement.threads, placement.cpus, rank, options.log});
+  }
   SIFR_REQUIRE(UsageError,
                options.device.starts_with("cuda:"),
                "device is '{}': \"host\" and \"cuda:N\" are known",
                options.device);
   return make_cuda_device(std::atoi(options.device.c_str() + 5), options.limits);
+}
+
+GroupOptions group_options(const ContextOptions& options, const Placement& placement) {
+  return {.has_own_core = placement.cores >= 1, .log = options.log};
 }
 
 }  // namespace
@@ -92,12 +99,13 @@ std::vector<Context> Context::threads(int ranks, const ContextOptions& options) 
   for (int rank = 0; rank < ranks; ++rank) {
     const Placement placement = place(rank, ranks, options, false);
     states.push_back(std::make_unique<State>());
-    states.back()->device = make_device(options, placement);
+    states.back()->device = make_device(options, placement, rank);
     states.back()->log = options.log;
     states.back()->placement = placement;
     devices.push_back(states.back()->device.get());
   }
-  auto communicators = make_thread_group(devices, {.log = options.log});
+  auto communicators =
+      make_thread_group(devices, group_options(options, states.front()->placement));
   std::vector<Context> contexts;
   for (std::size_t r = 0; r < states.size(); ++r) {
     states[r]->communicator = std::move(communicators[r]);
@@ -110,10 +118,11 @@ Context Context::from_environment(const ContextOptions& options) {
   const LaunchEnvironment launch = LaunchEnvironment::from_environment();
   const Placement placement = place(launch.local_rank, launch.local_size, options, true);
   auto state = std::make_unique<State>();
-  state->device = make_device(options, placement);
+  state->device = make_device(options, placement, launch.rank);
   state->log = options.log;
   state->placement = placement;
-  state->communicator = make_process_group(*state->device, launch, {.log = options.log});
+  state->communicator =
+      make_process_group(*state->device, launch, group_options(options, placement));
   return Context(std::move(state));
 }
 
@@ -133,7 +142,7 @@ double Context::sum(double value) {
   std::vector<double> all(static_cast<std::size_t>(size()));
   state_->communicator->exchange(std::as_bytes(std::span(&value, 1)),
                                  std::as_writable_bytes(std::span(all)),
-                                 {"Context::sum"});
+                                 {"Context::sum, which belongs between steps"});
   const auto is_finite = [](double one) { return std::isfinite(one); };
   if (!std::all_of(all.begin(), all.end(), is_finite))
     return std::accumulate(all.begin(), all.end(), 0.0);
@@ -144,7 +153,7 @@ double Context::sum(double value) {
 }
 
 void Context::barrier() {
-  state_->communicator->barrier({"Context::barrier"});
+  state_->communicator->barrier({"Context::barrier, which belongs between steps"});
 }
 Communicator& Context::communicator() noexcept {
   return *state_->communicator;

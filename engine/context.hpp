@@ -41,9 +41,10 @@ class SIFR_API Context {
   [[nodiscard]] int rank() const noexcept;
   [[nodiscard]] int size() const noexcept;
   /// Collective: the exact sum over ranks, rounded once; the same on every rank. Not finite if one
-  /// of them is not.
+  /// of them is not. Belongs between steps: from an engine's first lease to its step() the ranks
+  /// may stand at different collectives of its, and the group ends with a CommError.
   [[nodiscard]] double sum(double value);
-  /// Collective: returns once every rank called it.
+  /// Collective: returns once every rank called it. Between steps, too.
   void barrier();
 
   [[nodiscard]] Communicator& communicator() noexcept;

@@ -20,9 +20,9 @@ struct Call {
   std::uint32_t sequence = 0;
 };
 
-/// How one rank waits for the others: a look, a short spin where every rank can have a core, then
-/// sleeps of at most 50 ms, each followed by a look at the abort page, at who has left, and at the
-/// clock.
+/// How one rank waits for the others: a look, a short spin where the rank has a core of its own,
+/// then sleeps of at most 50 ms, each followed by a look at the abort page, at who has left, and at
+/// the clock.
 class Waiting {
  public:
   using Which = Counter RankBlock::*;

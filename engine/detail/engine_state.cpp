@@ -94,7 +94,8 @@ std::vector<Units::Declared> EngineState::declare(Model* model,
 struct EngineState::Offer {
   std::uint64_t layout = 0;  // fingerprints
   std::uint64_t config = 0;
-  std::int64_t missing = 0;  // bytes beyond what its device has
+  std::int64_t missing = 0;    // bytes beyond the limit of its device
+  std::int64_t available = 0;  // bytes that its machine has left
 };
 
 // Every rank must have declared the same model under the same options, and have room for it, before
@@ -103,7 +104,8 @@ MemoryPlan EngineState::agree_on_plan() {
   const MemoryPlan plan = make_memory_plan(layout_, options_);
   const Offer mine{layout_.fingerprint(),
                    std::hash<std::string>()(to_json(config_)),
-                   missing_bytes(plan, device_.account().table())};
+                   missing_bytes(plan, device_.account().table()),
+                   available_bytes()};
   std::vector<Offer> all(index(communicator_.size()));
   communicator_.exchange(
       std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), {"initialize"});
@@ -149,6 +151,10 @@ void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& pl
             "the plan needs {} more than rank {} has: see its error", mib(offers[r].missing), r),
         held);
   }
+  std::int64_t available = offers[0].available;
+  for (const Offer& offer : offers)
+    available = std::min(available, offer.available);
+  require_available(plan, held, {context_.size(), available}, options_.stage);
 }
 
 void EngineState::fill_weights() {

@@ -89,6 +89,31 @@ TEST_CASE("a limit that the plan exceeds is an OutOfMemory at start, and costs n
   });
 }
 
+TEST_CASE("a plan that the machine has not for all ranks is an OutOfMemory at start on each",
+          "[engine][MEM09]") {
+  const int stage = GENERATE(0, 3);
+  const int ranks = GENERATE(1, 3);
+  auto contexts = quiet_contexts(ranks);
+  // 16 bytes a parameter: together the ranks need 1.2 times what there is, at stage 0 each 1.2 / 3.
+  const std::int64_t whole = available_bytes() / 5 * 6 / 16;
+  const std::int64_t count = stage == 0 ? whole / ranks : whole;
+  run_ranks(contexts, [&](Context& context) {
+    SmallModel model({{"a", count}});
+    try {
+      (void)Engine::initialize(model, make_config({.stage = stage}), {.context = &context});
+    } catch (const OutOfMemory& error) {
+      const std::string text = error.what();
+      SIFR_CHECK_RANK(text.find("the plan needs ") == 0);
+      SIFR_CHECK_RANK(text.find("the machine has ") != std::string::npos);
+      SIFR_CHECK_RANK(error.table().row(Tier::kDevice, Purpose::kOptimizer).refused > 0);
+      SIFR_CHECK_RANK(error.table().total(Tier::kDevice).now == 0);
+      context.barrier();  // the group lives on
+      return;
+    }
+    SIFR_CHECK_RANK(false);
+  });
+}
+
 TEST_CASE("a second engine that finds no memory leaves the first one usable", "[engine]") {
   auto contexts = quiet_contexts(1);
   SmallModel model;
