@@ -95,9 +95,9 @@ HostLinks HostLinks::follow(const std::string& name, int rank, int size) {
   return made;
 }
 
-void HostLinks::send_to_all(int descriptor) const {
+void HostLinks::send_to_all(int descriptor, const KeepWaiting& keep_waiting) const {
   for (const Link& link : links_)
-    link.socket.send(kMessage, {&descriptor, 1});
+    link.socket.send(kMessage, {&descriptor, 1}, keep_waiting);
 }
 
 DescriptorHandle HostLinks::receive_from_leader(const KeepWaiting& keep_waiting) const {
@@ -110,7 +110,7 @@ std::vector<DescriptorHandle> HostLinks::exchange(int descriptor,
   std::array<std::byte, 1> message = kMessage;
   const auto count = static_cast<std::size_t>(size_);
   if (!is_leader()) {
-    links_.front().socket.send(message, {&descriptor, 1});
+    links_.front().socket.send(message, {&descriptor, 1}, keep_waiting);
     return links_.front().socket.receive(message, count, keep_waiting);
   }
   std::vector<DescriptorHandle> all;
@@ -124,7 +124,7 @@ std::vector<DescriptorHandle> HostLinks::exchange(int descriptor,
   for (const DescriptorHandle& one : all)
     numbers.push_back(one.get());
   for (const Link& link : links_)
-    link.socket.send(message, numbers);
+    link.socket.send(message, numbers, keep_waiting);
   return all;
 }
 

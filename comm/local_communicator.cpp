@@ -1,5 +1,7 @@
 #include "comm/detail/local_communicator.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -165,6 +167,36 @@ void LocalCommunicator::do_exchange(std::span<const std::byte> mine,
   mover_.count_collective();
 }
 
+// The ranks of a machine take their memory at the same time: none takes any unless there is enough
+// for all. All see the same numbers, so nobody has to be told.
+void LocalCommunicator::require_machine(std::int64_t bytes, Purpose purpose, const Call& call) {
+  struct Look {
+    std::int64_t wanted = 0;
+    std::int64_t available = 0;
+  };
+  const Look own = {bytes, available_bytes()};
+  Look all = {0, own.available};
+  std::memcpy(rounds_.own().mailbox.data(), &own, sizeof(own));
+  rounds_.run(call, [&](const Call&) {
+    for (int r = 0; r < size(); ++r) {
+      Look theirs;
+      std::memcpy(&theirs, rounds_.block(r).mailbox.data(), sizeof(theirs));
+      all.wanted += theirs.wanted;
+      all.available = std::min(all.available, theirs.available);
+    }
+  });
+  if (all.wanted <= all.available || size() == 1) return;  // a single rank is told by its device
+  throw OutOfMemory(
+      fmt::format("{} needs {} on this rank and {} on the {} ranks of this machine, which has {} "
+                  "left: lower the size, use other hosts, or end what else runs here",
+                  name_of(purpose),
+                  mib(bytes),
+                  mib(all.wanted),
+                  size(),
+                  mib(all.available)),
+      device_.account().table().with_refused(Tier::kDevice, purpose, bytes));
+}
+
 SharedBuffer LocalCommunicator::do_allocate(std::int64_t bytes, Purpose purpose) {
   last_.wait();
   const Call call = make_call(Operation::kAllocate, name_of(purpose));
@@ -172,7 +204,7 @@ SharedBuffer LocalCommunicator::do_allocate(std::int64_t bytes, Purpose purpose)
   draft.root = 0;
   draft.bytes = draft.list_length = draft.first_entry = draft.entry_count = 0;
   draft.digest = 0;
-  rounds_.run(call, [](const Call&) {});
+  require_machine(bytes, purpose, call);
   try {
     return memory_->allocate(bytes, purpose, call);
   } catch (const CommError& error) {

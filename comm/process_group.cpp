@@ -78,7 +78,7 @@ ControlBlock share_control_block(const HostLinks& links, int rank, const GroupOp
     const DescriptorHandle memory = make_shared_memory("sifr-control", bytes);
     const auto segment = map(memory);
     ControlBlock control(segment->data(), links.size(), segment);
-    links.send_to_all(memory.get());
+    links.send_to_all(memory.get(), patience(rank, "the other ranks of this host", options));
     return control;
   }
   const DescriptorHandle memory = links.receive_from_leader(patience(rank, "rank 0", options));
@@ -106,6 +106,25 @@ std::unique_ptr<Communicator> join(
       std::make_unique<LocalCommunicator>(device, rank, control, std::move(memory), options);
   group->barrier({"make the group"});
   return group;
+}
+
+std::unique_ptr<Communicator> meet_and_join(Device& device,
+                                            const LaunchEnvironment& environment,
+                                            const GroupOptions& options) {
+  const Rendezvous rendezvous = meet(environment, bounded(options));
+  int round = 0;
+  const Exchange exchange = [&](std::string_view mine) {
+    return rendezvous.client->gather(fmt::format("make the group, part {}", ++round),
+                                     std::string(mine));
+  };
+  try {
+    auto group = join_process_group(device, environment.rank, environment.size, exchange, options);
+    rendezvous.client->leave();
+    return group;
+  } catch (const std::exception& error) {
+    rendezvous.client->fail(error.what());  // no effect where another rank's failure came first
+    throw;
+  }
 }
 
 }  // namespace
@@ -144,20 +163,14 @@ std::unique_ptr<Communicator> make_process_group(Device& device,
             environment.local_size),
         -1);
   }
-  const GroupOptions limited = detail::bounded(options);
-  const detail::Rendezvous rendezvous = detail::meet(environment, limited);
-  int round = 0;
-  const Exchange exchange = [&](std::string_view mine) {
-    return rendezvous.client->gather(fmt::format("make the group, part {}", ++round),
-                                     std::string(mine));
-  };
   try {
-    auto group = join_process_group(device, environment.rank, environment.size, exchange, options);
-    rendezvous.client->leave();
-    return group;
-  } catch (const std::exception& error) {
-    rendezvous.client->fail(error.what());  // no effect where another rank's failure came first
+    return detail::meet_and_join(device, environment, options);
+  } catch (const Error&) {
     throw;
+  } catch (const std::exception& error) {  // the system refused a connection, a thread, memory
+    throw CommError(
+        fmt::format("rank {} cannot meet its peers: {}", environment.rank, error.what()),
+        environment.rank);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <iterator>
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace sifr::detail {
@@ -37,20 +36,9 @@ ProcessMemory::ProcessMemory(Device& device, HostLinks links, ControlBlock contr
       rank_(rank),
       watch_(links_, control_) {}
 
-ProcessMemory::Arenas ProcessMemory::map_arenas(std::int64_t bytes,
-                                                Purpose purpose,
-                                                const Call& call) const {
+ProcessMemory::Arenas ProcessMemory::map_arenas(std::int64_t bytes, const Call& call) const {
   const std::int64_t whole_pages = (bytes + kPage - 1) / kPage * kPage;
-  DescriptorHandle memory;
-  try {
-    memory = make_shared_memory("sifr-arena", whole_pages);
-  } catch (const std::system_error& error) {
-    const int number = error.code().value();
-    if (number != ENOSPC && number != ENOMEM && number != EFBIG) throw;
-    throw OutOfMemory(
-        fmt::format("{} of {} in shared memory: {}", name_of(purpose), mib(bytes), error.what()),
-        device_.account().table().with_refused(Tier::kDevice, purpose, bytes));
-  }
+  const DescriptorHandle memory = make_shared_memory("sifr-arena", whole_pages);
   Arenas arenas;
   arenas.own = SharedSegment(memory.get(), whole_pages, SharedSegment::Access::kReadWrite);
   const std::vector<DescriptorHandle> all =
@@ -64,9 +52,27 @@ ProcessMemory::Arenas ProcessMemory::map_arenas(std::int64_t bytes,
   return arenas;
 }
 
+void ProcessMemory::refuse(const std::system_error& error,
+                           std::int64_t bytes,
+                           Purpose purpose) const {
+  const int number = error.code().value();
+  const std::string text =
+      fmt::format("{} of {} in shared memory: {}", name_of(purpose), mib(bytes), error.what());
+  if (number == ENOSPC || number == ENOMEM || number == EFBIG) {
+    throw OutOfMemory(text, device_.account().table().with_refused(Tier::kDevice, purpose, bytes));
+  }
+  throw DeviceError(number == EMFILE ? text + " (ulimit -n)" : text);
+}
+
 SharedBuffer ProcessMemory::allocate(std::int64_t bytes, Purpose purpose, const Call& call) {
   device_.account().require_room(bytes, purpose);
-  Arenas arenas = map_arenas(bytes, purpose, call);
+  device_.account().require_available(bytes, purpose);
+  Arenas arenas;
+  try {
+    arenas = map_arenas(bytes, call);
+  } catch (const std::system_error& error) {
+    refuse(error, bytes, purpose);
+  }
   Charge charge = device_.account().charge(bytes, purpose);  // now that it is there
   std::byte* data = arenas.own.data();
   const std::int32_t number = next_++;

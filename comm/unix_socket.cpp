@@ -11,14 +11,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <poll.h>
 #include <system_error>
+#include <thread>
 
 namespace sifr::detail {
 namespace {
 
 constexpr int kPollMilliseconds = 50;
+constexpr auto kPauseUntilReceived = std::chrono::milliseconds(1);
 
 [[noreturn]] void fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -107,7 +110,9 @@ int UnixSocket::peer_process() const noexcept {
   return credentials_of(descriptor()).pid;
 }
 
-void UnixSocket::send(std::span<const std::byte> message, std::span<const int> descriptors) const {
+void UnixSocket::send(std::span<const std::byte> message,
+                      std::span<const int> descriptors,
+                      const KeepWaiting& keep_waiting) const {
   SIFR_REQUIRE(UsageError,
                descriptors.size() <= kMostDescriptors,
                "a message carries at most {} open files, not {}",
@@ -130,6 +135,12 @@ void UnixSocket::send(std::span<const std::byte> message, std::span<const int> d
   while (sendmsg(descriptor(), &header, MSG_NOSIGNAL) < 0) {
     if (errno == EPIPE || errno == ECONNRESET)
       throw CommError("a rank of this host closed its connection", -1);
+    // As many open files as a process may have can be on their way between all of a user's.
+    if (errno == ETOOMANYREFS && keep_waiting) {
+      keep_waiting();
+      std::this_thread::sleep_for(kPauseUntilReceived);
+      continue;
+    }
     if (errno != EINTR) fail("sendmsg to a rank of this host");
   }
 }
@@ -151,6 +162,10 @@ std::vector<DescriptorHandle> UnixSocket::receive(std::span<std::byte> message,
   }
   if (length < 0) fail("recvmsg from a rank of this host");
   std::vector<DescriptorHandle> taken = take_descriptors(header);
+  if (taken.size() < count && (header.msg_flags & MSG_CTRUNC) != 0) {
+    errno = EMFILE;  // what found no free number was closed
+    fail(fmt::format("receiving {} open files", count));
+  }
   if (static_cast<std::size_t>(length) != message.size() || taken.size() != count ||
       (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
     throw CommError(fmt::format("process {} sent {} bytes with {} open files where {} with {} "

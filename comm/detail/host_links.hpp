@@ -24,7 +24,7 @@ class HostLinks {
                                                        const KeepWaiting& keep_waiting) const;
 
   /// The leader hands one open file to every other rank.
-  void send_to_all(int descriptor) const;
+  void send_to_all(int descriptor, const KeepWaiting& keep_waiting) const;
   [[nodiscard]] DescriptorHandle receive_from_leader(const KeepWaiting& keep_waiting) const;
 
   /// A rank at the other end of a connection; rank 0 for all but the leader.

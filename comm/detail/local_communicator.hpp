@@ -44,6 +44,7 @@ class LocalCommunicator final : public Communicator {
   Event do_broadcast(std::span<const View> views, int root, Tag tag, Stream& stream) override;
   void do_exchange(std::span<const std::byte> mine, std::span<std::byte> all, Tag tag) override;
 
+  void require_machine(std::int64_t bytes, Purpose purpose, const Call& call);
   [[nodiscard]] Call make_call(Operation operation, std::string_view tag) const noexcept;
   Event enqueue(Stream& stream, Task task);
   template <class Part>

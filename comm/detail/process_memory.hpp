@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <vector>
 
 namespace sifr::detail {
@@ -44,7 +45,11 @@ class ProcessMemory final : public PeerMemory {
     std::map<const std::byte*, std::int32_t> starts;  // of the own arenas
   };
 
-  [[nodiscard]] Arenas map_arenas(std::int64_t bytes, Purpose purpose, const Call& call) const;
+  [[nodiscard]] Arenas map_arenas(std::int64_t bytes, const Call& call) const;
+  /// Throws as OutOfMemory or DeviceError what the system has said.
+  [[noreturn]] void refuse(const std::system_error& error,
+                           std::int64_t bytes,
+                           Purpose purpose) const;
 
   Device& device_;
   HostLinks links_;

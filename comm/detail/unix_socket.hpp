@@ -35,9 +35,13 @@ class UnixSocket {
   /// The process at the other end when it connected.
   [[nodiscard]] int peer_process() const noexcept;
 
-  void send(std::span<const std::byte> message, std::span<const int> descriptors = {}) const;
+  /// Open files may have to wait until others of this user have been received; `keep_waiting` ends
+  /// that.
+  void send(std::span<const std::byte> message,
+            std::span<const int> descriptors = {},
+            const KeepWaiting& keep_waiting = {}) const;
   /// Throws CommError if the peer has gone, or if its message is not `message.size()` bytes with
-  /// `count` open files.
+  /// `count` open files; std::system_error if this process may not open as many.
   std::vector<DescriptorHandle> receive(std::span<std::byte> message,
                                         std::size_t count,
                                         const KeepWaiting& keep_waiting) const;

@@ -2,6 +2,7 @@
 // with 1.
 #include "comm/group.hpp"
 #include "tests/comm/collective_sweep.hpp"
+#include "tests/comm/refusals.hpp"
 #include "tests/comm/run_group.hpp"
 
 #include <csignal>
@@ -195,8 +196,10 @@ int run(const std::string& scenario) {
   if (const char* seconds = std::getenv("COMM_RANK_REPORT"))
     options.report_after = std::chrono::milliseconds(std::atoi(seconds));
   auto group = make_process_group(*device, LaunchEnvironment::from_environment(), options);
+  auto all = scenarios();
+  all.merge(refusals());
   try {
-    scenarios().at(scenario)(*group);
+    all.at(scenario)(*group);
   } catch (const std::exception& error) {
     group->abort(error.what());
     throw;
@@ -210,8 +213,10 @@ int run(const std::string& scenario) {
 int main(int count, char** arguments) {
   try {
     return sifr::test::run(count > 1 ? arguments[1] : "");
+  } catch (const sifr::Error& error) {
+    std::cerr << error.message() << std::endl;
   } catch (const std::exception& error) {
-    std::cerr << error.what() << std::endl;
-    return 1;
+    std::cerr << error.what() << " (not sifr's)" << std::endl;
   }
+  return 1;
 }
