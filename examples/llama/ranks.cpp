@@ -50,7 +50,7 @@ void run_one(sifr::Context& context,
 std::vector<sifr::Context> contexts_of(int threads, const sifr::ContextOptions& options) {
   try {
     return sifr::Context::threads(threads, options);
-  } catch (const std::system_error& error) {  // their workers are threads too
+  } catch (const sifr::DeviceError& error) {  // their workers are threads too
     throw std::runtime_error(
         fmt::format("--threads-as-ranks: {} ranks cannot be started: {}", threads, error.what()));
   }
