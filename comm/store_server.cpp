@@ -15,6 +15,7 @@
 #include <chrono>
 #include <deque>
 #include <map>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -124,6 +125,13 @@ tcp::acceptor listen(asio::io_context& context, std::uint16_t port) {
   return acceptor;
 }
 
+CommError no_store(const std::string& reason) {
+  return {
+      fmt::format("the system refuses the store where the ranks meet: {} (ulimit -n, ulimit -u)",
+                  reason),
+      -1};
+}
+
 }  // namespace
 
 struct StoreServer::Service {
@@ -202,11 +210,10 @@ StoreServer::StoreServer(int size,
                          std::uint16_t port,
                          const StoreBounds& bounds) try
     : service_(std::make_unique<Service>(size, token, port, bounds)) {
-} catch (const Error&) {
-  throw;
-} catch (const std::exception& error) {  // the system has no thread or no descriptor left
-  throw CommError(fmt::format("the place where the ranks meet cannot be made: {}", error.what()),
-                  -1);
+} catch (const boost::system::system_error& error) {
+  throw no_store(error.code().message());
+} catch (const std::system_error& error) {
+  throw no_store(error.code().message());
 }
 
 StoreServer::~StoreServer() = default;

@@ -166,7 +166,7 @@ TEST_CASE("a rank that may open few files cannot join, and says so as sifr's err
                   "COMM_RANK_TIMEOUT=100"});
     const auto ended = rank.wait();
     INFO(files << " open files: " << ended.errors);
-    CHECK(ended.code == 1);
+    CHECK(ended.code != 0);  // the system may refuse to load the program
     CHECK_THAT(ended.errors, !Contains("not sifr's"));
   }
 }
