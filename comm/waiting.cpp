@@ -1,7 +1,6 @@
 #include "comm/detail/waiting.hpp"
 
 #include "device/detail/log.hpp"
-#include "device/usable_cores.hpp"
 
 #include <fmt/chrono.h>
 
