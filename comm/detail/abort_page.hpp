@@ -20,7 +20,7 @@ enum class FailureKind : std::uint32_t {
 
 struct Failure {
   FailureKind kind = FailureKind::kFailed;
-  int rank = -1;  // the cause, or -1
+  int rank = -1;               // the cause, or -1
   std::string_view text = {};  // one line; the rank at fault has the rest
 };
 

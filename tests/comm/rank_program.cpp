@@ -216,7 +216,7 @@ int main(int count, char** arguments) {
   } catch (const sifr::Error& error) {
     std::cerr << error.message() << std::endl;
   } catch (const std::exception& error) {
-    std::cerr << error.what() << " (not sifr's)" << std::endl;
+    std::cerr << error.what() << "\n(not sifr's)" << std::endl;
   }
   return 1;
 }
