@@ -2,8 +2,8 @@
 # Installs the Debian 12 packages that sifr is built with. Needs neither root nor network where none is missing.
 set -euo pipefail
 
-build="g++ cmake ninja-build nlohmann-json3-dev libfmt-dev libcli11-dev libboost1.81-dev libhwloc-dev libnuma-dev
-  libdnnl-dev catch2 libbenchmark-dev bible-kjv python3 python3-numpy"
+build="g++ cmake ninja-build nlohmann-json3-dev libfmt-dev libcli11-dev libboost1.81-dev
+  libdnnl-dev catch2 bible-kjv python3 python3-numpy"
 tests="ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev patch python3-venv"
 
 usage() {

@@ -22,6 +22,7 @@ endif()
 run("${CMAKE_COMMAND}" -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${FOLDER}/build" -D "WAY=${WAY}"
   -D "SIFR_SOURCE=${ROOT}" -D "CMAKE_PREFIX_PATH=${FOLDER}/prefix" -D CMAKE_BUILD_TYPE=Release
   -D "CMAKE_CXX_COMPILER=${COMPILER}" -D "CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
-  -D CMAKE_COMPILE_WARNING_AS_ERROR=ON)
+  -D CMAKE_COMPILE_WARNING_AS_ERROR=ON
+  -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON) # the library does not need what the program does
 run("${CMAKE_COMMAND}" --build "${FOLDER}/build" --parallel 2)
 run("${FOLDER}/build/consumer" "${CMAKE_CURRENT_LIST_DIR}/consumer/ds_config.json")
