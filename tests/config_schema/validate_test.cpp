@@ -97,6 +97,13 @@ TEST_CASE("options of a stage count at that stage", "[validate][CFG08]") {
                  "/communication_data_type has no effect"));
 }
 
+TEST_CASE("an optimizer that is not there is refused by name", "[validate][OPT08]") {
+  for (const std::string type : {"Lamb", "OneBitAdam"}) {
+    CHECK(has(problem_of(R"({"optimizer": {"type": ")" + type + "\"}}"),
+              type + " is not supported yet"));
+  }
+}
+
 TEST_CASE("a scheduler has the parameters of its type", "[validate]") {
   const auto scheduler = [](const std::string& type, const std::string& params) {
     return problem_of(R"({"scheduler": {"type": ")" + type + R"(", "params": {)" + params + "}}}");

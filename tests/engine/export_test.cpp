@@ -91,6 +91,27 @@ TEST_CASE("weights and masters come in declaration order and are equal at every 
   }
 }
 
+TEST_CASE("a parameter has its whole shape at every stage, leased and exported",
+          "[engine][ST310]") {
+  const Config config = make_config({.stage = GENERATE(0, 1, 2, 3)});
+  auto contexts = quiet_contexts(2);
+  run_ranks(contexts, [&](Context& context) {
+    Unit unit;
+    const Engine::Declare declare = [&](Units& units) {
+      unit = units.add("one", {{.name = "one.weight", .shape = {4, 3}}});
+    };
+    auto engine = Engine::initialize(declare, config, {.context = &context});
+    SIFR_CHECK_RANK(engine.weights(unit).count(0) == 12);
+    std::int64_t seen = 0;
+    engine.export_weights([&](const WeightPiece& piece) {
+      SIFR_CHECK_RANK(std::vector(piece.shape.begin(), piece.shape.end()) ==
+                      std::vector<std::int64_t>({4, 3}));
+      seen += piece.values.count;
+    });
+    SIFR_CHECK_RANK(seen == (context.rank() == 0 ? 12 : 0));
+  });
+}
+
 TEST_CASE("only the root's sink is called, which may be any rank", "[engine]") {
   const int root = GENERATE(0, 1, 2);
   const auto body = [&](Engine& engine, SmallModel&) {

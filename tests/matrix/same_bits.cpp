@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <sched.h>
 #include <vector>
 
 namespace sifr::test {
@@ -64,8 +65,18 @@ class Comparison {
   std::string first_text_;
 };
 
+bool can_pin(int ranks) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 && ranks <= CPU_COUNT(&cores);
+}
+
 std::vector<Axis> axes_of(const NumberClass& numbers) {
   const bool at_boundary = numbers.reduce_at == "boundary";
+  // Ranks without a core for each are not bound: then no run may count as pinned.
+  const std::vector<std::string> pinned = can_pin(numbers.ranks)
+                                              ? std::vector<std::string>{"no", "yes"}
+                                              : std::vector<std::string>{"no"};
   std::vector<Axis> axes = {{"stage",
                              at_boundary ? std::vector<std::string>{"0", "1"}
                                          : std::vector<std::string>{"0", "1", "2", "3"}},
@@ -74,7 +85,7 @@ std::vector<Axis> axes_of(const NumberClass& numbers) {
                             {"chunk", {"tiny", "odd", "huge"}},
                             {"window", {"none", "some", "all"}},
                             {"overlap", {"on", "off"}},
-                            {"pinned", {"no", "yes"}},
+                            {"pinned", pinned},
                             {"ranks_are", {"threads", "processes"}}};
   if (numbers.model != "odd") axes.push_back({"recompute", {"no", "yes"}});
   return axes;
@@ -119,11 +130,18 @@ Coverage& Coverage::operator+=(const Coverage& other) {
   runs += other.runs;
   covered += other.covered;
   pairs += other.pairs;
+  unpinned.insert(other.unpinned.begin(), other.unpinned.end());
   return *this;
 }
 
 std::string Coverage::text() const {
-  return fmt::format("{} classes: {} runs cover {} of {} pairs", classes, runs, covered, pairs);
+  std::string text =
+      fmt::format("{} classes: {} runs cover {} of {} pairs", classes, runs, covered, pairs);
+  if (!unpinned.empty()) {
+    text +=
+        fmt::format("; pinned: no effect for {} ranks on this machine", fmt::join(unpinned, ", "));
+  }
+  return text;
 }
 
 Figures reference_figures(const NumberClass& numbers) {
@@ -149,7 +167,9 @@ Coverage check_same_bits(const NumberClass& numbers) {
   Comparison comparison(numbers);
   for (const Run& run : design.runs())
     comparison.run(run.text());
-  return {1, design.runs().size(), design.covered(), design.pairs()};
+  Coverage coverage{1, design.runs().size(), design.covered(), design.pairs()};
+  if (!can_pin(numbers.ranks)) coverage.unpinned.insert(numbers.ranks);
+  return coverage;
 }
 
 Coverage check_stages(const NumberClass& numbers) {

@@ -3,6 +3,7 @@
 #include "tests/matrix/training.hpp"
 
 #include <cstddef>
+#include <set>
 #include <string>
 
 namespace sifr::test {
@@ -21,10 +22,11 @@ struct NumberClass {
 struct Coverage {
   std::size_t classes = 0;
   std::size_t runs = 0;
-  std::size_t covered = 0;  // pairs of values that met in a run
-  std::size_t pairs = 0;    // … that may meet
+  std::size_t covered = 0;      // pairs of values that met in a run
+  std::size_t pairs = 0;        // … that may meet
+  std::set<int> unpinned = {};  // numbers of ranks for which this machine has too few cores to pin
   Coverage& operator+=(const Coverage& other);
-  /// "4 classes: 56 runs cover 600 of 600 pairs".
+  /// "4 classes: 56 runs cover 600 of 600 pairs", and what had no effect on this machine.
   [[nodiscard]] std::string text() const;
 };
 
