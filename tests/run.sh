@@ -6,11 +6,11 @@ cd "$(dirname "$0")/.."
 usage() {
   cat <<'END'
 usage: bash tests/run.sh [--fast | --label NAME] [--tidy] [--oracles]
-  (nothing)     the whole suite: release with packages and mutations, ASan with UBSan, TSan, and the fuzzers for a
-                short time; <= 45 minutes on 2 cores, <= 20 once its caches are warm
+  (nothing)     the whole suite: release with packages and mutations, ASan with UBSan, TSan, the fuzzers for a short
+                time, clang 14, and a room in debug; <= 50 minutes on 2 cores, <= 20 once its caches are warm
   --fast        the daily loop: the release build and its tests without the label slow
   --label NAME  the release build and the tests of one label: a room (device, comm, …), layers, package, mutations, …
-  --tidy        everything once more with clang 14 and clang-tidy beside it: some 20 minutes more the first time
+  --tidy        clang-tidy beside the build by clang 14: some 20 minutes more the first time
   --oracles     first install PyTorch and transformers (5 GB, once) into ${XDG_CACHE_HOME:-~/.cache}/sifr;
                 without them their tests print [skipped]
 END
@@ -36,7 +36,7 @@ bash cmake/install_packages.sh --tests
 
 # One compiler cache for every clone, whatever its path.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros
-jobs=$(nproc)
+jobs=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 
 if [ $oracles = yes ]; then
   bash tests/oracles/install.sh oracles
@@ -82,9 +82,13 @@ for preset in asan tsan; do
 done
 build fuzz
 phase "test fuzz" run_ctest --test-dir build/fuzz
-# Beside what it finds, the clang build shows that its kernels give the same bits as g++'s.
-if [ $tidy = yes ]; then
-  build tidy
-  phase "test tidy" run_ctest --test-dir build/tidy/tests/device
-fi
-run_ctest --test-dir build/release
+# Beside its warnings, the clang build shows that its kernels give the same bits as g++'s.
+clang=clang
+if [ $tidy = yes ]; then clang=tidy; fi
+build $clang
+phase "test $clang" run_ctest --test-dir build/$clang/tests/device
+# What people configure by hand: a room in debug, and the workflow, whose release build is there already.
+phase "configure debug" cmake --preset debug -D SIFR_PYTHON="$python"
+phase "build debug" cmake --build --preset debug --parallel "$jobs" --target config_schema_test
+phase "test debug" run_ctest --test-dir build/debug/tests/config_schema --label-exclude fuzz
+CTEST_PARALLEL_LEVEL=$jobs cmake --workflow --preset check
