@@ -42,6 +42,7 @@ void AbortPage::raise() const {
   }
   const std::string text = text_.data();
   if (kind_ == FailureKind::kTimeout) throw CommTimeout(text, rank_);
+  if (kind_ == FailureKind::kDiffers) throw CallsDiffer(text, rank_);
   throw CommError(text, rank_);
 }
 

@@ -34,6 +34,12 @@ class SIFR_API CommTimeout : public CommError {
   using CommError::CommError;
 };
 
+/// The ranks made different calls, or the same ones in different order.
+class SIFR_API CallsDiffer : public CommError {
+ public:
+  using CommError::CommError;
+};
+
 /// What a collective is about, for comparison between the ranks and for messages. The text (a
 /// unit's name, a phase) is compared byte by byte over its first 95 bytes; it must live until the
 /// collective is complete.

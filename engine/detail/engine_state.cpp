@@ -222,12 +222,11 @@ std::exception_ptr EngineState::explained(const CommError& error) const {
       "; the gather window cannot hold all units, and then leases that overlap must end in the same"
       " places on every rank, also where a rank leaves units out: end them earlier, or raise "
       "zero_optimization.stage3_max_live_parameters";
-  const std::string text = error.what();
-  const bool has_parted = text.find("the ranks' calls differ") != std::string::npos;
+  const bool has_parted = dynamic_cast<const CallsDiffer*>(&error) != nullptr;
   const bool depends_on_ends = training_.depends_on_ends() || evaluating_.depends_on_ends();
-  if (!window_ || window_->holds_all() || !depends_on_ends || !has_parted || text.ends_with(kHint))
+  if (!window_ || window_->holds_all() || !depends_on_ends || !has_parted)
     return std::current_exception();
-  return std::make_exception_ptr(CommError(text + kHint, error.rank()));
+  return std::make_exception_ptr(CommError(error.what() + std::string(kHint), error.rank()));
 }
 
 // A group learns of any exception of the model; a group of one only has gradients to give up.
