@@ -127,9 +127,11 @@ MemoryTable Engine::memory() const {
   return state_->context().device().account().table();
 }
 Buffer Engine::allocate(std::int64_t bytes, Purpose purpose) {
+  state_->check_usable();
   return state_->context().device().allocate(bytes, purpose);
 }
 Charge Engine::charge(std::int64_t bytes, Purpose purpose) {
+  state_->check_usable();
   return state_->context().device().account().charge(bytes, purpose);
 }
 

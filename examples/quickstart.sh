@@ -46,7 +46,7 @@ mkdir -p "$out"
 bash cmake/install_packages.sh
 
 echo "building (the log is $out/build.log)"
-if ! { cmake --preset release && cmake --build --preset release --target llama sifr_program; } >"$out/build.log" 2>&1; then
+if ! { cmake --preset release && cmake --build --preset release --target llama minimal sifr_program; } >"$out/build.log" 2>&1; then
   tail -n 40 "$out/build.log" >&2
   exit 1
 fi

@@ -7,7 +7,7 @@ usage() {
   cat <<'END'
 usage: bash tests/run.sh [--fast | --label NAME] [--tidy] [--oracles]
   (nothing)     the whole suite: release with packages and mutations, ASan with UBSan, TSan, the fuzzers for a short
-                time, clang 14, and a room in debug; <= 50 minutes on 2 cores, <= 20 once its caches are warm
+                time, clang 14, and a room in debug; <= 45 minutes on 2 cores, <= 20 once its caches are warm
   --fast        the daily loop: the release build and its tests without the label slow
   --label NAME  the release build and the tests of one label: a room (device, comm, …), layers, package, mutations, …
   --tidy        clang-tidy beside the build by clang 14: some 20 minutes more the first time

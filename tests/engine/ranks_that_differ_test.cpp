@@ -334,12 +334,13 @@ TEST_CASE("an engine of a group that has failed says the same at every call", "[
         [&] { static_cast<void>(engine.evaluate()); },
         [&] { static_cast<void>(engine.evaluate(Residency::kWhole)); },
         [&] { engine.export_weights([](const WeightPiece&) {}); },
-        [&] { static_cast<void>(engine.weights_hash()); }};
+        [&] { static_cast<void>(engine.weights_hash()); },
+        [&] { static_cast<void>(engine.allocate(100)); },
+        [&] { static_cast<void>(engine.charge(100)); }};
     for (const auto& call : calls)
       SIFR_CHECK_RANK(error_of(call) == first);
-    // What asks this rank alone still answers.
+    // What only tells still answers.
     SIFR_CHECK_RANK(engine.memory().total(Tier::kDevice).now > 0);
-    SIFR_CHECK_RANK(engine.allocate(100).bytes() == 100);
     SIFR_CHECK_RANK(engine.size() == kRanks && !engine.is_evaluating() && engine.is_boundary());
   };
   for (const std::string& error : errors_of_ranks(kRanks, any_config(), body))
