@@ -43,12 +43,16 @@ class SIFR_API Weights : public Lease {
   /// Row-major elements; 512-byte aligned. T: float, sifr::bfloat16. UsageError if T is not the
   /// parameter's dtype.
   template <class T>
-  [[nodiscard]] const T* data(int parameter) const {
+  [[nodiscard]] const T* data(int parameter) const& {
     return static_cast<const T*>(checked(parameter, kDTypeOf<T>));
   }
-  [[nodiscard]] const void* raw(int parameter) const {
+  [[nodiscard]] const void* raw(int parameter) const& {
     return checked(parameter, dtype(parameter));
   }
+  /// Of a temporary, which ends before the pointer is used: give the lease a name.
+  template <class T>
+  const T* data(int parameter) const&& = delete;
+  const void* raw(int parameter) const&& = delete;
 
  private:
   friend class detail::EngineState;
@@ -69,13 +73,17 @@ class SIFR_API Gradients : public Lease {
   /// Row-major elements; 512-byte aligned. UsageError for a frozen parameter, or if T is not the
   /// gradient's dtype.
   template <class T>
-  [[nodiscard]] T* data(int parameter) const {
+  [[nodiscard]] T* data(int parameter) const& {
     return static_cast<T*>(checked(parameter, kDTypeOf<T>));
   }
   /// Any element type, for code that dispatches at run time; see gradient_dtype.
-  [[nodiscard]] void* raw(int parameter) const {
+  [[nodiscard]] void* raw(int parameter) const& {
     return checked(parameter, gradient_dtype(parameter));
   }
+  /// As for Weights.
+  template <class T>
+  T* data(int parameter) const&& = delete;
+  void* raw(int parameter) const&& = delete;
   [[nodiscard]] DType gradient_dtype(int parameter) const;
   /// False for frozen parameters.
   [[nodiscard]] bool has(int parameter) const;

@@ -8,13 +8,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace sifr::detail {
 
-namespace {
-constexpr std::int64_t kFillPiece = 1 << 16;  // elements that a fill is asked for at a time
-}  // namespace
+namespace {}  // namespace
 
 EngineState::EngineState(Model* model,
                          const Engine::Declare& declare_units,
@@ -155,41 +152,6 @@ void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& pl
   for (const Offer& offer : offers)
     available = std::min(available, offer.available);
   require_available(plan, held, {context_.size(), available}, options_.stage);
-}
-
-void EngineState::fill_weights() {
-  for (int u = 0; u < layout_.unit_count(); ++u) {
-    for (int s = 0; s < static_cast<int>(layout_.unit(u).segments.size()); ++s)
-      fill_segment(u, s);
-  }
-}
-
-// Trainable: into the masters that this rank updates. Frozen: into its slice of the weights.
-void EngineState::fill_segment(int unit, int segment) {
-  const SegmentLayout& place = layout_.unit(unit).segments[index(segment)];
-  ShardedOptimizer::Range range = optimizer_.owned(unit, segment);
-  if (!place.trainable) range = {context_.rank() * place.slice_count, place.slice_count};
-  const View target =
-      place.trainable ? optimizer_.masters(unit, segment) : store_.slice(unit, segment);
-  std::vector<float> piece(kFillPiece);
-  for (const Stretch& stretch :
-       layout_.stretches(unit, segment, range.first, range.first + range.count)) {
-    const Fill& fill = declared_[index(unit)].parameters[index(stretch.parameter)].fill;
-    if (!fill) continue;
-    for (std::int64_t first = 0; first < stretch.count; first += kFillPiece) {
-      const std::int64_t count = std::min(kFillPiece, stretch.count - first);
-      fill(stretch.parameter_first + first,
-           std::span(piece).first(static_cast<std::size_t>(count)));
-      const ConstView values{
-          reinterpret_cast<const std::byte*>(piece.data()), count, DType::kFloat32};
-      kernels::cast(values,
-                    target.slice(stretch.segment_first - range.first + first, count),
-                    device_.compute());
-    }
-  }
-  if (!place.trainable || place.weights == DType::kFloat32) return;
-  kernels::cast(
-      optimizer_.master_slice(unit, segment), store_.slice(unit, segment), device_.compute());
 }
 
 // The shards have changed: wholes and gathered units follow.

@@ -15,8 +15,10 @@
 
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,6 +94,10 @@ class EngineState {
   void compare(const std::vector<Offer>& offers, const MemoryPlan& plan) const;
   void fill_weights();
   void fill_segment(int unit, int segment);
+  void require_repeatable(int unit,
+                          const Stretch& stretch,
+                          std::int64_t first,
+                          std::span<const float> values) const;
   void publish_weights(WeightStore::Which which);
 
   // Leases.
@@ -101,7 +107,7 @@ class EngineState {
   }
   void finish_evaluation();
   void gather_everything();
-  [[nodiscard]] Buffer allocate_together(const char* call, std::int64_t bytes, Purpose purpose);
+  void try_together(const char* call, std::int64_t bytes, const std::function<void()>& take);
   void note_phase(const char* what, std::string_view name = {});
   [[nodiscard]] Occasion occasion(const char* call) const noexcept;
 
@@ -170,7 +176,7 @@ class EngineState {
   // Export.
   struct Export;
   void export_parameter(const ParameterLayout& parameter, int unit, Export& out);
-  [[nodiscard]] std::int64_t staging_bytes() const;
+  [[nodiscard]] SharedBuffer allocate_staging();
   void tell_of_sink(const std::exception_ptr& thrown, int root);
   [[nodiscard]] View exported_slice(int unit, int segment, ExportAs what) const;
 

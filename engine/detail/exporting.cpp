@@ -13,6 +13,7 @@ namespace sifr::detail {
 
 namespace {
 constexpr std::int64_t kPiece = 1 << 22;  // elements: 16 MiB in fp32
+constexpr std::int64_t kLeastPiece = 1 << 10;
 
 // The first line, never empty: the rank at fault throws all of it.
 std::string text_of(const std::exception_ptr& thrown) {
@@ -39,7 +40,7 @@ struct EngineState::Export {
   const Sink& sink;
   ExportAs what;
   int root;
-  Buffer staging;                  // for one piece
+  SharedBuffer staging;            // for one piece, that peers read in place
   std::exception_ptr thrown = {};  // by the sink, which is called no more then
 };
 
@@ -53,10 +54,7 @@ void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
                  context_.size());
     SIFR_REQUIRE(
         UsageError, context_.rank() != root || sink, "export_weights(): the root needs a sink");
-    Export out{sink,
-               what,
-               root,
-               allocate_together("export_weights()", staging_bytes(), Purpose::kStaging)};
+    Export out{sink, what, root, allocate_staging()};
     is_exporting_ = true;
     const auto ended = [this](void*) { is_exporting_ = false; };
     const std::unique_ptr<EngineState, decltype(ended)> scope(this, ended);
@@ -69,13 +67,26 @@ void EngineState::export_weights(const Sink& sink, ExportAs what, int root) {
   });
 }
 
-std::int64_t EngineState::staging_bytes() const {
-  std::int64_t largest = 0;
+// Where memory is short the pieces are smaller: a trained model can be saved all the same.
+SharedBuffer EngineState::allocate_staging() {
+  std::int64_t count = 0;
   for (const UnitLayout& unit : layout_.units()) {
     for (const ParameterLayout& parameter : unit.parameters)
-      largest = std::max(largest, parameter.spec.count);
+      count = std::max(count, parameter.spec.count);
   }
-  return std::min(largest, kPiece) * size_of(DType::kFloat32);
+  count = std::min(count, kPiece);
+  while (true) {
+    const std::int64_t bytes = count * size_of(DType::kFloat32);
+    try {
+      try_together("export_weights()", bytes, [&] {
+        device_.account().require_room(bytes, Purpose::kStaging);
+      });
+      return communicator_.allocate(bytes, Purpose::kStaging);
+    } catch (const AgreedFailure&) {
+      if (count <= kLeastPiece) throw;
+      count = std::max(count / 4, kLeastPiece);
+    }
+  }
 }
 
 // A sink that threw has ended nothing: all pieces were offered to the collectives, and all ranks
@@ -100,13 +111,14 @@ void EngineState::export_parameter(const ParameterLayout& parameter, int unit, E
   const std::int64_t slice_count =
       layout_.unit(unit).segments[index(parameter.segment)].slice_count;
   const View slice = exported_slice(unit, parameter.segment, out.what);
+  const std::int64_t most = out.staging.bytes() / size_of(DType::kFloat32);
   std::int64_t done = 0;
   do {
     const std::int64_t position = parameter.first + done;
     const int owner = slice_count == 0 ? 0 : static_cast<int>(position / slice_count);
     const std::int64_t in_slice = position - owner * slice_count;
     const std::int64_t count =
-        std::min({kPiece, parameter.spec.count - done, slice_count - in_slice});
+        std::min({most, parameter.spec.count - done, slice_count - in_slice});
     const View piece{out.staging.data(), count, slice.dtype};
     if (count > 0) {
       if (owner == context_.rank())

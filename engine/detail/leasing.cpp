@@ -140,12 +140,13 @@ Evaluation EngineState::evaluate(Residency residency) {
   });
 }
 
-// Memory for a call that all ranks make: each has room for it, or all leave the call.
-Buffer EngineState::allocate_together(const char* call, std::int64_t bytes, Purpose purpose) {
-  Buffer memory;
+// Room for a call that all ranks make: each has it, or all leave the call.
+void EngineState::try_together(const char* call,
+                               std::int64_t bytes,
+                               const std::function<void()>& take) {
   std::exception_ptr refused;
   try {
-    memory = device_.allocate(bytes, purpose);
+    take();
   } catch (const OutOfMemory&) {
     refused = std::current_exception();
   }
@@ -161,12 +162,13 @@ Buffer EngineState::allocate_together(const char* call, std::int64_t bytes, Purp
         device_.account().table()));
   }
   if (refused) throw AgreedFailure{refused};
-  return memory;
 }
 
 void EngineState::gather_everything() {
   if (!window_) return;
-  everything_ = allocate_together("evaluate()", layout_.weight_bytes(), Purpose::kWindow);
+  const std::int64_t bytes = layout_.weight_bytes();
+  try_together(
+      "evaluate()", bytes, [&] { everything_ = device_.allocate(bytes, Purpose::kWindow); });
   std::vector<GatherPart> parts;
   for (int u = 0; u < layout_.unit_count(); ++u)
     store_.add_parts(u, everything_.data() + layout_.unit(u).weight_offset, parts);

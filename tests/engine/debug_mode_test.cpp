@@ -21,10 +21,39 @@ float stale(const float* pointer, std::int64_t index) {
   return static_cast<const volatile float*>(pointer)[index];
 }
 
+template <class T>
+concept Readable = requires(T lease) {
+  std::forward<T>(lease).template data<float>(0);
+};
+static_assert(Readable<const Weights&> && Readable<Gradients&>);
+static_assert(!Readable<Weights> && !Readable<Gradients>, "its pointer would outlive the lease");
+
+TEST_CASE("in debug mode a fill that depends on its calls is told", "[engine][debug]") {
+  auto contexts = quiet_contexts(1);
+  float state = 0;
+  const auto declare = [&](Units& units) {
+    const auto fill = [&](std::int64_t, std::span<float> values) {
+      for (float& value : values)
+        value = ++state;
+    };
+    units.add("a", {{.name = "a.weight", .shape = {3}, .fill = fill}});
+  };
+  const auto start = [&] {
+    static_cast<void>(
+        Engine::initialize(declare, make_config(any_config()), {.context = &contexts.front()}));
+  };
+  CHECK_THAT(error_of(start), Catch::Contains("fill of 'a.weight' gives other values"));
+}
+
+const float* kept_pointer(Engine& engine, SmallModel& model) {
+  const Weights lease = engine.weights(model.unit("a"));
+  return lease.data<float>(0);
+}
+
 TEST_CASE("a pointer from an ended weights lease reads NaN", "[engine]") {
   const auto body = [](Engine& engine, SmallModel& model) {
     for (int step = 0; step < 3; ++step) {
-      const float* a = engine.weights(model.unit("a")).data<float>(0);
+      const float* const a = kept_pointer(engine, model);
       SIFR_CHECK_RANK(std::isnan(stale(a, 299)));
       const Weights b = engine.weights(model.unit("b"));
       for (const std::int64_t index : {0, 150, 299})
@@ -46,7 +75,7 @@ TEST_CASE("in debug mode a gradient that is not finite points at kept pointers",
   SmallModel model;
   auto engine =
       Engine::initialize(model, make_config(any_config()), {.context = &contexts.front()});
-  const float* const kept = engine.weights(model.unit("a")).data<float>(0);
+  const float* const kept = kept_pointer(engine, model);
   model.add(engine, "b", stale(kept, 0));
   CHECK_THAT(error_of([&] { engine.step(); }), Catch::Contains("look for a pointer that is kept"));
 }

@@ -12,6 +12,11 @@ namespace {
 
 constexpr int kRanks = 3;
 
+float first_value(Engine& engine, const SmallModel& model) {
+  const Weights a = engine.weights(model.unit("a"));
+  return a.data<float>(0)[0];
+}
+
 SmallConfig any_config() {
   const int stage = GENERATE(0, 1, 2, 3);
   const bool overlap = GENERATE(false, true);
@@ -45,7 +50,7 @@ TEST_CASE("streamed evaluation reads units forward and backward, and training go
     const Evaluation evaluation = engine.evaluate();
     SIFR_CHECK_RANK(engine.is_evaluating());
     for (const char* order : {"abc", "cba", "bbca"}) {
-      const float first = engine.weights(model.unit("a")).data<float>(0)[0];
+      const float first = first_value(engine, model);
       for (const char* unit = order; *unit != '\0'; ++unit)
         SIFR_CHECK_RANK(holds(engine, model, {unit, 1}, first));
     }
@@ -76,7 +81,7 @@ TEST_CASE("with whole weights ranks run different code", "[engine][API08]") {
   const auto generate = [](Engine& engine, SmallModel& model) {
     const Evaluation evaluation = engine.evaluate(Residency::kWhole);
     if (engine.rank() != 1) return;
-    const float first = engine.weights(model.unit("a")).data<float>(0)[0];
+    const float first = first_value(engine, model);
     for (int token = 0; token < 5; ++token) {
       const Weights nested = engine.weights(model.unit("b"));
       for (const char* unit : {"c", "b", "a"})

@@ -143,7 +143,8 @@ TEST_CASE("bf16 weights move by the small steps of their masters", "[engine][PRE
     model.add(engine, "a", 0x1p-10F);
     engine.step();
   }
-  CHECK(to_float(engine.weights(model.unit("a")).data<bfloat16>(0)[0]) == 0.9921875F);
+  const Weights a = engine.weights(model.unit("a"));
+  CHECK(to_float(a.data<bfloat16>(0)[0]) == 0.9921875F);
 }
 
 TEST_CASE("a gradient that is not finite stops fp32 with the parameter's name",

@@ -41,6 +41,25 @@ TEST_CASE("memory that a call needs for itself is there on every rank, or refuse
   });
 }
 
+TEST_CASE("an export makes do with little memory, in smaller pieces", "[engine][MEM09]") {
+  auto contexts = quiet_contexts(2, {.device = 1 << 20});
+  run_ranks(contexts, [&](Context& context) {
+    SmallModel model({{"a", 20'000}});
+    auto engine = Engine::initialize(model, make_config({.stage = 3}), {.context = &context});
+    const std::int64_t free = (1 << 20) - engine.memory().total(Tier::kDevice).now;
+    const Charge own = engine.charge(context.rank() == 1 ? free - 5000 : 0);
+    std::vector<float> values;
+    engine.export_weights([&](const WeightPiece& piece) {
+      SIFR_CHECK_RANK(piece.first == static_cast<std::int64_t>(values.size()));
+      const auto* first = reinterpret_cast<const float*>(piece.values.data);
+      values.insert(values.end(), first, first + piece.values.count);
+    });
+    SIFR_CHECK_RANK(values.size() == (context.rank() == 0 ? 20'000 : 0));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      SIFR_CHECK_RANK(values[i] == SmallModel::initial_value(static_cast<std::int64_t>(i)));
+  });
+}
+
 TEST_CASE("a lease for which one rank alone has no room ends the group at once", "[engine]") {
   const SmallConfig config{
       .stage = 3,
