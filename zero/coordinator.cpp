@@ -144,6 +144,7 @@ Coordinator::Opened Coordinator::open_gradients(int unit) {
     // Where the order opened it before, ranks that leave the unit out have no event here either.
     if (!state.is_open) reach({LeaseAct::kOpen, unit});
     open(unit);
+    parts_.gradients->require_place(unit);
     const View buffer{parts_.gradients->at(unit),
                       layout_.unit(unit).gradient_bytes / size_of(DType::kFloat32),
                       DType::kFloat32};

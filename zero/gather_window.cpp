@@ -197,7 +197,7 @@ bool GatherWindow::holds_all() const noexcept {
   std::int64_t elements = 0;
   for (const UnitLayout& unit : layout_.units())
     elements += unit.elements;
-  return options_.poison || elements <= options_.max_live;
+  return !options_.poison && elements <= options_.max_live;  // debug mode drops at each release
 }
 
 void GatherWindow::refresh() {

@@ -55,7 +55,8 @@ bool GradientMemory::open(int unit) {
   std::int64_t place = find_place(bytes, neighbour_[index]);
   if (place < 0 && has_pending()) return false;
   if (place < 0) place = find_place(bytes, 0);
-  if (place < 0) throw_full(unit);
+  current_[index] = kNowhere;
+  if (place < 0) return true;
   take(unit, place, bytes);
   head_ = place + bytes;
   return true;
@@ -114,12 +115,14 @@ void GradientMemory::take(int unit, std::int64_t offset, std::int64_t bytes) {
 }
 
 std::byte* GradientMemory::at(int unit) const {
-  return memory_.data() + current_[static_cast<std::size_t>(unit)];
+  const std::int64_t place = current_[static_cast<std::size_t>(unit)];
+  return place == kNowhere ? nullptr : memory_.data() + place;
 }
 
 View GradientMemory::segment(int unit, int segment) const {
   const SegmentLayout& place = layout_.unit(unit).segments[static_cast<std::size_t>(segment)];
-  return {at(unit) + place.gradient_offset, place.count, place.gradients};
+  std::byte* const data = at(unit);
+  return {data == nullptr ? nullptr : data + place.gradient_offset, place.count, place.gradients};
 }
 
 void GradientMemory::close(int unit) {
@@ -153,7 +156,8 @@ bool GradientMemory::has_pending() const {
   });
 }
 
-void GradientMemory::throw_full(int unit) const {
+void GradientMemory::require_place(int unit) const {
+  if (at(unit) != nullptr) return;
   std::string open;
   for (const Block& block : blocks_) {
     if (block.state == State::kOpen)

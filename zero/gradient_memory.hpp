@@ -29,9 +29,11 @@ class GradientMemory {
                  Communicator& communicator);
 
   /// Takes a place for a unit that has none open; its content is undefined. False: pending
-  /// gradients are in the way, and must be reduced first. Throws OutOfMemory, naming the units, if
-  /// open ones leave no room.
+  /// gradients are in the way, and must be reduced first. Where open ones leave no room the unit
+  /// has no place, as long as nobody needs it: zeros need none.
   [[nodiscard]] bool open(int unit);
+  /// Throws OutOfMemory, naming the units that are open, if the unit found no place.
+  void require_place(int unit) const;
   [[nodiscard]] std::byte* at(int unit) const;
   [[nodiscard]] View segment(int unit, int segment) const;
   void close(int unit);
@@ -46,6 +48,7 @@ class GradientMemory {
   [[nodiscard]] std::int64_t ring_bytes() const noexcept { return ring_bytes_; }
 
  private:
+  static constexpr std::int64_t kNowhere = -1;
   enum class State : std::uint8_t { kOpen, kPending, kInFlight };
   struct Block {
     int unit = 0;
@@ -61,7 +64,6 @@ class GradientMemory {
   [[nodiscard]] std::int64_t find_place(std::int64_t bytes, std::int64_t beside) const;
   void take(int unit, std::int64_t offset, std::int64_t bytes);
   [[nodiscard]] bool has_pending() const;
-  [[noreturn]] void throw_full(int unit) const;
 
   const Layout& layout_;
   Communicator& communicator_;
@@ -70,7 +72,7 @@ class GradientMemory {
   SharedBuffer memory_;
   std::vector<std::int64_t> fixed_;      // [unit]: place outside the ring, or -1
   std::vector<std::int64_t> neighbour_;  // [unit]: bytes of the larger neighbour in the ring
-  std::vector<std::int64_t> current_;    // [unit]: latest place
+  std::vector<std::int64_t> current_;    // [unit]: latest place, or kNowhere
   std::vector<Block> blocks_;            // oldest first
   std::int64_t head_ = 0;                // end of the latest place in the ring
 };

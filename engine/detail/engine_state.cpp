@@ -181,9 +181,9 @@ int EngineState::checked_index(const Unit& unit, const char* call) const {
 // Ranks that part at stage 3 may have held different units, and so dropped different ones.
 std::exception_ptr EngineState::explained(const CommError& error) const {
   constexpr const char* kHint =
-      "; the gather window cannot hold all units, and then leases that overlap must end in the same"
-      " places on every rank, also where a rank leaves units out: end them earlier, or raise "
-      "zero_optimization.stage3_max_live_parameters";
+      "; if the ranks' orders agree: the gather window cannot hold all units, or debug mode is on, "
+      "and then leases that overlap must end in the same places on every rank, also where a rank "
+      "leaves units out: end them earlier, or raise zero_optimization.stage3_max_live_parameters";
   const bool has_parted = dynamic_cast<const CallsDiffer*>(&error) != nullptr;
   const bool depends_on_ends = training_.depends_on_ends() || evaluating_.depends_on_ends();
   if (!window_ || window_->holds_all() || !depends_on_ends || !has_parted)

@@ -145,5 +145,31 @@ TEST_CASE("gradients of two neighbours fit in every step, as they fit in the fir
     CHECK(error == "");
 }
 
+TEST_CASE("a unit that is left out needs no room beside open gradients", "[engine]") {
+  const SmallConfig config{.stage = GENERATE(0, 1, 2, 3), .overlap = GENERATE(false, true)};
+  const auto body = [](Engine& engine, SmallModel& model) {
+    static_cast<void>(engine.weights(model.unit("c")));
+    static_cast<void>(engine.gradients(model.unit("g")));
+    static_cast<void>(engine.weights(model.unit("d")));
+    SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);
+    for (int step = 0; step < 3; ++step) {
+      {
+        const Gradients d = engine.gradients(model.unit("d"));
+        static_cast<void>(engine.weights(model.unit("d")));
+      }
+      SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);
+    }
+  };
+  const SmallModel model({{"a", 300},
+                          {"b", 509},
+                          {.name = "c", .count = 1021, .trainable = false},
+                          {"d", 3001},
+                          {"e", 251},
+                          {"f", 3},
+                          {"g", 766}});
+  for (const std::string& error : errors_of_ranks(2, config, body, model))
+    CHECK(error == "");
+}
+
 }  // namespace
 }  // namespace sifr::test
