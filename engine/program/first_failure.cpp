@@ -57,11 +57,12 @@ const Rank* find_first_failure(std::span<const Rank> ranks) {
   return first;
 }
 
-std::string report_of(const Rank& rank, std::ptrdiff_t number) {
+std::string report_of(const Rank& rank, std::span<const Rank> ranks) {
   std::string end = "is named as the cause and did not end until it was stopped";
   if (rank.ended_by_itself) end = rank.ended->describe();
   if (rank.ended_by_itself && rank.ended->is_success()) end += " while its group was still at work";
-  return fmt::format("sifr run: rank {} {}; the others were stopped.\n", number, end);
+  const char* rest = ranks.size() > 1 ? "; the others were stopped" : "";
+  return fmt::format("sifr run: rank {} {}{}.\n", &rank - ranks.data(), end, rest);
 }
 
 }  // namespace sifr::program

@@ -4,7 +4,6 @@
 #include "engine/program/rank_output.hpp"
 #include "engine/program/rank_process.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -32,7 +31,8 @@ struct Rank {
 /// it had to be stopped (`ended_by_itself` is false then), or ended with 0 amid the others' work.
 [[nodiscard]] const Rank* find_first_failure(std::span<const Rank> ranks);
 
-/// A line that tells how the rank ended. Its errors stand above, behind its prefix.
-[[nodiscard]] std::string report_of(const Rank& rank, std::ptrdiff_t number);
+/// A line that tells how the rank, one of `ranks`, ended. Its errors stand above, behind its
+/// prefix.
+[[nodiscard]] std::string report_of(const Rank& rank, std::span<const Rank> ranks);
 
 }  // namespace sifr::program

@@ -96,8 +96,7 @@ int Job::run() {
   }
   finish_output();
   const Rank* failed = find_first_failure(ranks_);
-  if (failed != nullptr && !signals_.have_come())
-    errors().add(report_of(*failed, failed - ranks_.data()));
+  if (failed != nullptr && !signals_.have_come()) errors().add(report_of(*failed, ranks_));
   deliver_output();
   if (failed == nullptr) return 0;
   const bool has_code = failed->ended_by_itself && !failed->ended->is_success();

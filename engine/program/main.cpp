@@ -10,7 +10,9 @@
 #include <exception>
 #include <fcntl.h>
 #include <iostream>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <vector>
 
@@ -42,20 +44,43 @@ std::string unknown_word(const CLI::App& app, const CLI::ParseError& error) {
   return words.empty() ? "" : words.front();
 }
 
-int explain(const CLI::App& app, const CLI::ParseError& error) {
+/// Whether a word stands behind the program that `sifr run` is to start, and no -- before that: it
+/// is likely the program's.
+bool is_for_program(const std::string& word, const CLI::App& app, std::span<char*> arguments) {
+  if (!app.got_subcommand("run")) return false;
+  const auto program = app.get_subcommand("run")->get_option("program")->results();
+  const auto position = [&](std::string_view one) {
+    return std::find(arguments.begin(), arguments.end(), one);
+  };
+  return !program.empty() && position(program.front()) < position(word) &&
+         position("--") == arguments.end();
+}
+
+int say_usage(std::string_view text) {
+  std::string lines = "sifr: ";
+  for (const char c : text)
+    lines += c == '\n' ? "\nsifr: " : std::string(1, c);
+  fmt::print(stderr, "{}\nsifr: run with --help for more information\n", lines);
+  return kUsage;
+}
+
+int explain(const CLI::App& app, const CLI::ParseError& error, std::span<char*> arguments) {
   const std::string word = unknown_word(app, error);
   if (word.empty()) {
-    if (app.exit(error) != 0) return kUsage;
+    if (error.get_exit_code() != 0) return say_usage(error.what());
+    app.exit(error);
     return std::cout.flush() ? 0 : 1;  // the help or version that was asked for
   }
-  fmt::print(stderr, "sifr: '{}' is unknown", word);
+  std::string text = fmt::format("'{}' is unknown", word);
+  if (is_for_program(word, app, arguments))
+    text +=
+        "; if it is the program's, put -- before the program: sifr run -n 2 -- program arguments";
   if (app.get_subcommands().empty()) {
-    fmt::print(stderr, "; the commands are:");
+    text += "; the commands are:";
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-      fmt::print(stderr, " {}", command->get_name());
+      text += ' ' + command->get_name();
   }
-  fmt::print(stderr, "\nRun with --help for more information.\n");
-  return kUsage;
+  return say_usage(text);
 }
 
 }  // namespace
@@ -73,7 +98,7 @@ int main(int count, char** arguments) {
     try {
       app.parse(count, arguments);
     } catch (const CLI::ParseError& error) {
-      return explain(app, error);
+      return explain(app, error, {arguments, static_cast<std::size_t>(count)});
     }
     return code;
   } catch (const std::exception& error) {

@@ -151,6 +151,10 @@ TEST_CASE("sifr run names a rank that ends with 0 amid the others' work", "[comm
   }
 }
 
+TEST_CASE("sifr run speaks of other ranks only where there are some", "[comm]") {
+  CHECK(run_shell(1, "exit 3").errors == "sifr run: rank 0 ended with code 3.\n");
+}
+
 TEST_CASE("ranks that end well may print what they like", "[comm]") {
   CHECK(run_shell(2, "echo rank $((1 - SIFR_RANK)) failed: as it should").code == 0);
 }
@@ -327,11 +331,17 @@ TEST_CASE("sifr run explains wrong arguments", "[comm]") {
   const auto errors = [](const std::vector<std::string>& arguments) {
     const auto ended = start_sifr(arguments).wait();
     CHECK(ended.code == 2);
+    CHECK(occurrences("\n" + ended.errors, "\nsifr: ") == occurrences(ended.errors, "\n"));
     return ended.errors;
   };
   CHECK_THAT(errors({"runn", "--ranks", "2", "--", "true"}), Contains("--ranks"));
   CHECK_THAT(errors({"runn"}), Contains("'runn' is unknown; the commands are: run\n"));
   CHECK_THAT(errors({"run", "--rank", "2", "--", "true"}), Contains("'--rank' is unknown\n"));
+  CHECK_THAT(errors({"run", "--rank", "2", "true", "x"}), Contains("'--rank' is unknown\n"));
+  CHECK_THAT(errors({"run", "-n", "2", "true", "x", "--steps", "2"}),
+             Contains("'--steps' is unknown") && Contains("put -- before the program"));
+  CHECK_THAT(errors({"run", "-n", "2", "--cores", "--", "true", "--steps"}),
+             Contains("'--cores' is unknown\n"));
   CHECK_THAT(errors({"run", "--ranks", "two", "--", "true"}),
              Contains("--ranks") && Contains("two"));
   CHECK_THAT(errors({}), Contains("subcommand"));
