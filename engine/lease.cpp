@@ -8,6 +8,17 @@
 
 namespace sifr {
 
+namespace {
+
+// Where a lease was asked for another dtype than there is.
+const char* cure(DType dtype) {
+  return dtype == DType::kBFloat16
+             ? "ask for data<sifr::bfloat16>, or leave bf16.enabled out of the file"
+             : "ask for data<float>, or set bf16.enabled, and keep the parameter out of fp32";
+}
+
+}  // namespace
+
 Lease::Lease(Lease&& other) noexcept
     : engine_(std::exchange(other.engine_, nullptr)), unit_(std::move(other.unit_)) {}
 
@@ -32,10 +43,11 @@ const void* Weights::checked(int parameter, DType wanted) const {
   const ParameterSpec& spec = place(parameter).spec;
   SIFR_REQUIRE(UsageError,
                spec.weights == wanted,
-               "the weights of '{}' are {}, and were asked for as {}",
+               "the weights of '{}' are {}, and were asked for as {}: {}",
                spec.name,
                name_of(spec.weights),
-               name_of(wanted));
+               name_of(wanted),
+               cure(spec.weights));
   return engine_->weight_data(unit_, parameter);
 }
 
@@ -69,10 +81,11 @@ void* Gradients::checked(int parameter, DType wanted) const {
       UsageError, spec.trainable, "'{}' is frozen and has no gradient: ask has() first", spec.name);
   SIFR_REQUIRE(UsageError,
                spec.gradients == wanted,
-               "the gradient of '{}' is {}, and was asked for as {}",
+               "the gradient of '{}' is {}, and was asked for as {}: {}",
                spec.name,
                name_of(spec.gradients),
-               name_of(wanted));
+               name_of(wanted),
+               cure(spec.gradients));
   return engine_->gradient_data(unit_, parameter);
 }
 

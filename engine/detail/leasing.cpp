@@ -69,8 +69,8 @@ Gradients EngineState::gradients(const Unit& unit) {
     SIFR_REQUIRE(UsageError,
                  training_.gradient_leases(u) < layout.gradient_leases,
                  "gradients('{}'): this is lease number {} of the micro-batch, and the unit "
-                 "declares {}: raise gradient_leases in "
-                 "Units::add",
+                 "declares {}: raise gradient_leases in Units::add, or lease it less often (was "
+                 "backward called again without a step()?)",
                  layout.name,
                  training_.gradient_leases(u) + 1,
                  layout.gradient_leases);

@@ -106,7 +106,7 @@ TEST_CASE("one gradients lease more than declared names the unit and both number
                StartsWith("UsageError: gradients('b'): this is lease number " +
                           std::to_string(declared + 1)) &&
                    Contains("the unit declares " + std::to_string(declared)) &&
-                   Contains("raise gradient_leases"));
+                   Contains("raise gradient_leases") && Contains("without a step()"));
     CHECK(small.engine.step().outcome == Outcome::kUpdated);
   }
 }
@@ -156,9 +156,11 @@ TEST_CASE("asking for another dtype or parameter names what there is", "[engine]
     const Weights weights = small.engine.weights(small.model.unit("a"));
     const Gradients gradients = small.engine.gradients(small.model.unit("a"));
     CHECK(error_of([&] { static_cast<void>(weights.data<float>(0)); }) ==
-          "UsageError: the weights of 'a.weight' are bf16, and were asked for as fp32");
+          "UsageError: the weights of 'a.weight' are bf16, and were asked for as fp32: ask for "
+          "data<sifr::bfloat16>, or leave bf16.enabled out of the file");
     CHECK(error_of([&] { static_cast<void>(gradients.data<float>(0)); }) ==
-          "UsageError: the gradient of 'a.weight' is bf16, and was asked for as fp32");
+          "UsageError: the gradient of 'a.weight' is bf16, and was asked for as fp32: ask for "
+          "data<sifr::bfloat16>, or leave bf16.enabled out of the file");
     for (const int parameter : {-1, 1}) {
       CHECK(error_of([&] { static_cast<void>(weights.raw(parameter)); }) ==
             "UsageError: unit 'a' has 1 parameters, and number " + std::to_string(parameter) +
