@@ -96,7 +96,7 @@ struct SifrConfig {
   ReduceAt reduce_at = ReduceAt::kMicroBatch;
   double comm_timeout = 600;            ///< seconds that a rank waits for the others
   std::optional<NonFinite> non_finite;  ///< unset: bf16 skips, fp32 stops
-  bool debug = false;                   ///< poison unwritten and released memory
+  bool debug = false;                   ///< memory outside leases reads as NaN
   bool operator==(const SifrConfig&) const = default;
 };
 

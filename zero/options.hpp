@@ -14,7 +14,7 @@ struct ZeroOptions {
   int stage = 0;         // 0: all replicated … 3: weights sharded too
   bool overlap = false;  // collectives run on the communication worker instead of the caller
   bool reduce_at_boundary = false;  // accumulate locally, reduce once a step (stages 0 and 1)
-  bool poison = false;              // debug: released and unwritten memory holds NaNs
+  bool poison = false;              // debug: memory outside leases holds NaNs
   std::optional<DType> wire = {};   // gradients are narrowed to it before they travel
   std::int64_t reduce_bucket = 500'000'000;  // reduced together; 0: each unit alone
   std::int64_t gather_bucket =

@@ -249,7 +249,9 @@ void visit_sifr(Visitor& v, S& own) {
            .meaning = "stop or skip at a NaN or infinite gradient; unset: bf16 skips, fp32 stops",
            .unset = "skip in bf16, stop in fp32"},
           own.non_finite);
-  v.field({"debug", "fill unwritten and released memory with NaN"}, own.debug);
+  v.field({"debug",
+           "weights outside leases, and gradients that are reduced or not yet leased, read as NaN"},
+          own.debug);
 }
 
 template <class Visitor, class C>
