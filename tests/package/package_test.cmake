@@ -19,6 +19,16 @@ if(WAY STREQUAL command_line) # of docs/porting.md
   run("${FOLDER}/consumer" "${CMAKE_CURRENT_LIST_DIR}/consumer/ds_config.json")
   return()
 endif()
+if(WAY STREQUAL add_subdirectory) # without a build type that is said
+  foreach(type "" Release)
+    execute_process(COMMAND "${CMAKE_COMMAND}" -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${FOLDER}/notice${type}"
+        -D "SIFR_SOURCE=${ROOT}" -D "CMAKE_CXX_COMPILER=${COMPILER}" -D "CMAKE_BUILD_TYPE=${type}"
+      ERROR_VARIABLE notices OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+    if("${type}" STREQUAL "" AND NOT notices MATCHES "pass -D CMAKE_BUILD_TYPE=Release" OR type AND notices)
+      message(FATAL_ERROR "build type '${type}': ${notices}")
+    endif()
+  endforeach()
+endif()
 run("${CMAKE_COMMAND}" -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${FOLDER}/build" -D "WAY=${WAY}"
   -D "SIFR_SOURCE=${ROOT}" -D "CMAKE_PREFIX_PATH=${FOLDER}/prefix" -D CMAKE_BUILD_TYPE=Release
   -D "CMAKE_CXX_COMPILER=${COMPILER}" -D "CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
