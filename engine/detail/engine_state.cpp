@@ -3,6 +3,8 @@
 #include "device/detail/check.hpp"
 #include "device/detail/log.hpp"
 #include "device/kernels.hpp"
+#include "engine/detail/model_difference.hpp"
+#include "engine/detail/refused_plan.hpp"
 #include "engine/detail/settings.hpp"
 
 #include <fmt/format.h>
@@ -127,20 +129,21 @@ MemoryPlan EngineState::agree_on_plan() {
 void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& plan) const {
   for (std::size_t r = 1; r < offers.size(); ++r) {
     SIFR_REQUIRE(UsageError,
-                 offers[r].layout == offers[0].layout,
-                 "ranks 0 and {} declare different models",
-                 r);
-    SIFR_REQUIRE(UsageError,
                  offers[r].config == offers[0].config,
                  "ranks 0 and {} have different configurations",
                  r);
+    SIFR_REQUIRE(UsageError,
+                 offers[r].layout == offers[0].layout,
+                 "ranks 0 and {} declare different models{}",
+                 r,
+                 first_difference(layout_, communicator_, static_cast<int>(r)));
   }
   if (!config_.optimizer && layout_.trainable_count() > 0) {
     throw config_error(
         config_, "/optimizer", "is missing: add the block, or give the hint lr for AdamW");
   }
   const MemoryTable held = device_.account().table();
-  if (offers[index(context_.rank())].missing > 0) throw_no_room(plan, held, options_.stage);
+  if (offers[index(context_.rank())].missing > 0) throw_no_room({layout_, options_, plan}, held);
   for (std::size_t r = 0; r < offers.size(); ++r) {
     if (offers[r].missing == 0) continue;
     throw OutOfMemory(
@@ -151,7 +154,7 @@ void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& pl
   std::int64_t available = offers[0].available;
   for (const Offer& offer : offers)
     available = std::min(available, offer.available);
-  require_available(plan, held, {context_.size(), available}, options_.stage);
+  require_available({layout_, options_, plan}, held, {context_.size(), available});
 }
 
 // The shards have changed: wholes and gathered units follow.

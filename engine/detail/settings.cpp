@@ -129,54 +129,6 @@ std::vector<UnitSpec> make_unit_specs(const std::vector<Units::Declared>& declar
   return specs;
 }
 
-std::int64_t missing_bytes(const MemoryPlan& plan, const MemoryTable& held) {
-  if (!held.limits.device) return 0;
-  const std::int64_t free = *held.limits.device - held.total(Tier::kDevice).now;
-  return std::max<std::int64_t>(0, plan.total() - free);
-}
-
-namespace {
-
-MemoryTable with_plan_refused(MemoryTable table, const MemoryPlan& plan) {
-  for (const Purpose purpose : kPlanned)
-    table = table.with_refused(Tier::kDevice, purpose, plan.of(purpose));
-  return table;
-}
-
-const char* smaller_setting(int stage) {
-  return stage < 3 ? "use a higher zero_optimization.stage"
-                   : "lower zero_optimization.stage3_max_live_parameters";
-}
-
-}  // namespace
-
-void throw_no_room(const MemoryPlan& plan, const MemoryTable& held, int stage) {
-  throw OutOfMemory(
-      fmt::format("the plan needs {} on this rank's device, and {} of the limit of {} "
-                  "are free: {}, use more ranks, or raise the limit",
-                  mib(plan.total()),
-                  mib(plan.total() - missing_bytes(plan, held)),
-                  mib(held.limits.device.value_or(0)),
-                  smaller_setting(stage)),
-      with_plan_refused(held, plan));
-}
-
-void require_available(const MemoryPlan& plan,
-                       const MemoryTable& held,
-                       const Machine& machine,
-                       int stage) {
-  const std::int64_t share = machine.available / machine.ranks;
-  if (plan.total() <= share) return;
-  throw OutOfMemory(
-      fmt::format("the plan needs {} on this rank, and the machine has {} left{}: {}, train a "
-                  "smaller model, or end what else runs here",
-                  mib(plan.total()),
-                  mib(share),
-                  machine.ranks == 1 ? "" : fmt::format(" for each of {} ranks", machine.ranks),
-                  smaller_setting(stage)),
-      with_plan_refused(held, plan));
-}
-
 std::string start_screen(const Config& config,
                          const BatchPlan& batch,
                          const Layout& layout,

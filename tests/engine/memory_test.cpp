@@ -8,6 +8,9 @@
 #include <iostream>
 #include <malloc.h>
 #include <optional>
+#include <string>
+
+using Catch::Contains;
 
 namespace sifr::test {
 namespace {
@@ -56,6 +59,46 @@ TEST_CASE("the trainer's own memory is in the account while it lives", "[engine]
   }
   CHECK(engine.memory().total(Tier::kDevice).now == before);
   CHECK(engine.memory().total(Tier::kDevice).peak == before + 1500);
+}
+
+// What a rank is told that has room for `limit` bytes.
+std::string told_at_start(const SmallConfig& config, int ranks, int units, std::int64_t limit) {
+  auto contexts = quiet_contexts(ranks, {.device = limit});
+  std::string text;
+  run_ranks(contexts, [&](Context& context) {
+    std::vector<SmallUnit> declared;
+    for (int u = 0; u < units; ++u)
+      declared.push_back({"unit" + std::to_string(u), 1'000'000});
+    SmallModel model(declared);
+    const std::string error = error_of([&] {
+      static_cast<void>(Engine::initialize(model, make_config(config), {.context = &context}));
+    });
+    if (context.rank() == 0) text = error.substr(0, error.find('\n'));
+  });
+  return text;
+}
+
+TEST_CASE("a plan that does not fit names only what makes it smaller", "[engine][MEM09]") {
+  constexpr std::int64_t kMiB = 1 << 20;
+  const std::string empty_window = R"("stage3_max_live_parameters": 0,)";
+  const SmallConfig least{.stage = 3, .zero = empty_window};
+  const std::string on_one_rank = told_at_start(least, 1, 8, kMiB);
+  CHECK_THAT(on_one_rank, Contains("are free: set zero_optimization.stage to 2 (down to "));
+  CHECK_THAT(on_one_rank, !Contains("stage3_max_live_parameters"));
+  CHECK_THAT(told_at_start({.stage = 2}, 1, 8, kMiB),
+             Contains("are free: use more ranks, or raise the limit"));
+  CHECK_THAT(told_at_start(least, 2, 8, kMiB), Contains("are free: use more ranks"));
+  CHECK_THAT(told_at_start({.stage = 3}, 2, 8, kMiB),
+             Contains("are free: lower zero_optimization.stage3_max_live_parameters (down to "));
+  CHECK_THAT(told_at_start({}, 2, 1, 16 * kMiB),
+             Contains("are free: set zero_optimization.stage to 1 (down to "));
+  CHECK_THAT(told_at_start({.sifr = R"("debug": true,)"}, 2, 1, 26 * kMiB),
+             Contains(R"(are free: leave out "sifr": {"debug": true} (down to )"));
+  const std::string all = told_at_start({}, 2, 8, kMiB);
+  CHECK_THAT(all,
+             Contains("are free: set zero_optimization.stage to 3 and lower "
+                      "stage3_max_live_parameters (down to ") &&
+                 Contains(" in all), use more ranks, or raise the limit"));
 }
 
 TEST_CASE("a limit that the plan exceeds is an OutOfMemory at start, and costs nothing else",

@@ -363,7 +363,8 @@ TEST_CASE("ranks that declare other models or read other files do not start", "[
     return texts;
   };
   const std::vector<std::string> models(kRanks,
-                                        "UsageError: ranks 0 and 2 declare different models");
+                                        "UsageError: ranks 0 and 2 declare different models: on "
+                                        "rank 0 unit 0 is 'a', on rank 2 unit 0 is 'd'");
   const std::vector<std::string> files(kRanks,
                                        "UsageError: ranks 0 and 2 have different configurations");
   CHECK(start("d", 1) == models);

@@ -48,6 +48,66 @@ TEST_CASE("an engine with its own context tells why it cannot start", "[engine]"
                   ConfigError);
 }
 
+// What two ranks are told whose models are `first` and `second`.
+std::string told_of(const std::vector<Units::Declared>& first,
+                    const std::vector<Units::Declared>& second) {
+  auto contexts = quiet_contexts(2);
+  std::vector<std::string> texts(2);
+  run_ranks(contexts, [&](Context& context) {
+    const auto declare = [&](Units& units) {
+      for (const Units::Declared& unit : context.rank() == 0 ? first : second)
+        units.add(unit.name, unit.parameters, unit.gradient_leases);
+    };
+    texts[static_cast<std::size_t>(context.rank())] = error_of([&] {
+      static_cast<void>(
+          Engine::initialize(declare, make_config({.is_bf16 = true}), {.context = &context}));
+    });
+  });
+  CHECK(texts[0] == texts[1]);
+  return texts[0];
+}
+
+TEST_CASE("ranks that declare different models are told the first difference", "[engine]") {
+  std::vector<Units::Declared> all;
+  for (int u = 0; u < 500; ++u) {
+    const std::string name = "layers." + std::to_string(u);
+    all.push_back({name, {{.name = name + ".weight", .shape = {2, 3}}}, 1});
+  }
+  const auto check = [&](const std::string& here, const std::string& there, const auto& change) {
+    auto changed = all;
+    change(changed);
+    CHECK(told_of(all, changed) ==
+          "UsageError: ranks 0 and 1 declare different models: on rank 0 " + here + ", on rank 1 " +
+              there);
+  };
+  using Model = std::vector<Units::Declared>;
+  check("there are 500 units", "there are 499 units", [](Model& model) { model.pop_back(); });
+  check("unit 400 is 'layers.400'", "unit 400 is 'other'", [](Model& model) {
+    model[400].name = "other";
+    model[401].name = "later";
+  });
+  const std::string unit = "unit 'layers.400' has ";
+  check(unit + "gradient_leases 1", unit + "gradient_leases 2", [](Model& model) {
+    model[400].gradient_leases = 2;
+  });
+  check(unit + "1 parameters", unit + "0 parameters", [](Model& model) {
+    model[400].parameters.clear();
+  });
+  const std::string parameter = "parameter 'layers.400.weight' of unit 'layers.400' has ";
+  check(parameter + "shape [2, 3]", parameter + "shape [3, 2]", [](Model& model) {
+    model[400].parameters[0].shape = {3, 2};
+  });
+  check(parameter + "bf16 weights", parameter + "fp32 weights", [](Model& model) {
+    model[400].parameters[0].keep_fp32 = true;
+  });
+  check(parameter + "trainable true", parameter + "trainable false", [](Model& model) {
+    model[400].parameters[0].trainable = false;
+  });
+  check(parameter + "lr_scale 1", parameter + "lr_scale 0.5", [](Model& model) {
+    model[400].parameters[0].lr_scale = 0.5F;
+  });
+}
+
 TEST_CASE("an lr_scale that no learning rate can have is refused by name", "[engine]") {
   for (const float scale : {-1.0F, std::numeric_limits<float>::infinity(), std::nanf("")}) {
     const auto declare = [scale](Units& units) {
