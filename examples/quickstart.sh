@@ -78,7 +78,9 @@ hash_before=$(hash_of_log)
 echo "weights:  $out/model (Hugging Face format)"
 echo "metrics:  $out/metrics.jsonl (a line per step)"
 if [ -n "$hash_before" ]; then
-  echo "weights_hash: $(hash_of_log), of the run before: $hash_before"
+  hash=$(hash_of_log)
+  if [ "$hash" = "$hash_before" ]; then verdict=equal; else verdict=different; fi
+  echo "weights_hash: $hash, of the run before: $hash_before ($verdict)"
 fi
 
 # The line is: held-out loss L, unigram entropy E, ratio R

@@ -77,6 +77,20 @@ class Runs(unittest.TestCase):
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
             self.assertIn(told, done.stdout.splitlines()[-1])
 
+    def test_it_says_whether_the_weights_are_those_of_the_run_before(self):
+        os.mkdir(self.programs)
+        told = []
+        for digit in "aab":
+            lines = (f"weights_hash {digit * 32}", "held-out loss 2.4, unigram entropy 3.0, ratio 0.800")
+            write_program(os.path.join(self.programs, "sifr"), "\n".join(f"echo '{line}'" for line in lines))
+            done = self.run_here()
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            told.append([line for line in done.stdout.splitlines() if line.startswith("weights_hash: ")])
+        first, second, third = told
+        self.assertEqual(first, [])
+        self.assertEqual(second, [f"weights_hash: {'a' * 32}, of the run before: {'a' * 32} (equal)"])
+        self.assertEqual(third, [f"weights_hash: {'b' * 32}, of the run before: {'a' * 32} (different)"])
+
     def test_a_short_run_trains_and_names_the_hash_of_the_run_before(self):
         os.symlink(PROGRAMS, self.programs)
         first, again = (self.run_here("--steps", "1", "--stage", stage) for stage in "30")
@@ -84,9 +98,7 @@ class Runs(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("is not asked for below the default steps", done.stdout)
         line = next(line for line in again.stdout.splitlines() if line.startswith("weights_hash: "))
-        ours, before = line.removeprefix("weights_hash: ").split(", of the run before: ")
-        self.assertRegex(ours, "[0-9a-f]{32}")
-        self.assertEqual(ours, before)
+        self.assertRegex(line, r"\Aweights_hash: ([0-9a-f]{32}), of the run before: \1 \(equal\)\Z")
 
 
 if __name__ == "__main__":
