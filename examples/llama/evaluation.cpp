@@ -22,12 +22,14 @@ double held_out_loss(sifr::Engine& engine,
     // Leases are collective here: a rank that has no sample left computes one that does not count.
     const std::int64_t computed = std::max<std::int64_t>(own, 1);
     const auto used = std::span(tokens).first(static_cast<std::size_t>(computed * (length + 1)));
-    for (std::int64_t row = 0; row < computed; ++row) {
-      const std::int64_t sample = own == 0 ? 0 : first + row;
-      samples.read(sample,
-                   used.subspan(static_cast<std::size_t>(row * (length + 1)),
-                                static_cast<std::size_t>(length + 1)));
-    }
+    on_all(engine.context(), "--eval-data", [&] {
+      for (std::int64_t row = 0; row < computed; ++row) {
+        const std::int64_t sample = own == 0 ? 0 : first + row;
+        samples.read(sample,
+                     used.subspan(static_cast<std::size_t>(row * (length + 1)),
+                                  static_cast<std::size_t>(length + 1)));
+      }
+    });
     const TokenBatch batch{used, {computed, length}};
     sum += model.forward(engine, batch).sum * static_cast<double>(own);
   }

@@ -9,7 +9,8 @@
 namespace llama {
 
 /// Collective, between steps: the mean loss over all tokens of all samples, in micro-batches of at
-/// most `rows` samples that the ranks take in turn. Equal on every rank.
+/// most `rows` samples that the ranks take in turn. Equal on every rank. Where a rank cannot read
+/// its samples it throws sifr::IoError and the others PeerFailed.
 [[nodiscard]] double held_out_loss(sifr::Engine& engine,
                                    Llama& model,
                                    const Samples& samples,

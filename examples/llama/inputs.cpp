@@ -37,13 +37,21 @@ Inputs::Inputs(const Options& options) {
   }
   seed_ = options.seed.value_or(static_cast<std::uint64_t>(config_.sifr.seed));
   check_prompt(options, shape_.vocab);
+  open_data(options);
+  if (!options.eval_data.empty()) open_held_out(options);
+}
+
+void Inputs::open_data(const Options& options) {
+  if (options.data.empty()) return;
   data_ = std::make_unique<TokenFile>(options.data, shape_.vocab);
   samples_ = std::make_unique<Samples>(*data_,
                                        SampleOptions{.sequence_length = options.sequence_length,
                                                      .stride = options.stride,
                                                      .order = options.order,
                                                      .seed = seed_});
-  if (options.eval_data.empty()) return;
+}
+
+void Inputs::open_held_out(const Options& options) {
   held_out_data_ = std::make_unique<TokenFile>(options.eval_data, shape_.vocab);
   held_out_ = std::make_unique<Samples>(
       *held_out_data_,

@@ -21,12 +21,16 @@ class Inputs {
   /// Null where the weights are random.
   [[nodiscard]] const HuggingFaceModel* model() const noexcept { return model_.get(); }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  /// Needs --data.
   [[nodiscard]] const Samples& samples() const noexcept { return *samples_; }
   /// One after another, each token once; null without --eval-data.
   [[nodiscard]] const Samples* held_out() const noexcept { return held_out_.get(); }
   [[nodiscard]] double held_out_entropy() const noexcept { return held_out_entropy_; }
 
  private:
+  void open_data(const Options& options);
+  void open_held_out(const Options& options);
+
   sifr::Config config_;
   std::unique_ptr<const HuggingFaceModel> model_;
   LlamaShape shape_;

@@ -26,6 +26,8 @@ void fill_closed_streams() {
 }
 
 int run(const llama::Options& options) {
+  llama::require_one_kind_of_ranks(options.threads_as_ranks,
+                                   sifr::LaunchEnvironment::from_environment());
   llama::require_separate_outputs(options);
   llama::SignalWatch signals;
   const llama::Inputs inputs(options);

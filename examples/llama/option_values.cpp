@@ -17,7 +17,7 @@ namespace {
 // Products of two counts, such as a step and a step's samples, stay inside int64.
 constexpr std::int64_t kLargestCount = std::numeric_limits<std::int32_t>::max();
 constexpr int kMostThreads = 1024;
-constexpr std::int64_t kMiB = 1 << 20;
+constexpr std::int64_t kKiB = 1 << 10;
 
 template <class T>
 bool read_number(std::string_view text, T least, T largest, T& value) {
@@ -42,7 +42,9 @@ bool read_tokens(std::string_view text, std::vector<std::int32_t>& tokens) {
 
 bool read_size(std::string_view text, std::int64_t& bytes) {
   std::int64_t unit = 1;
-  for (const auto& [name, unit_bytes] : {std::pair("MiB", kMiB), std::pair("GiB", 1024 * kMiB)}) {
+  for (const auto& [name, unit_bytes] : {std::pair("KiB", kKiB),
+                                         std::pair("MiB", kKiB * 1024),
+                                         std::pair("GiB", kKiB * 1024 * 1024)}) {
     if (!text.ends_with(name)) continue;
     unit = unit_bytes;
     text.remove_suffix(std::string_view(name).size());
@@ -158,7 +160,7 @@ CLI::Option* StrictOptions::size(const std::string& name,
   const auto read = [&value](std::string_view text) { return read_size(text, value.emplace()); };
   return add(name,
              "SIZE",
-             "a whole number of bytes, MiB or GiB, such as 1073741824, 1024MiB or 1GiB",
+             "a whole number of bytes, KiB, MiB or GiB, such as 1073741824, 1024MiB or 1GiB",
              read,
              std::move(about));
 }

@@ -33,7 +33,7 @@ class StrictOptions {
   CLI::Option* seed(const std::string& name,
                     std::optional<std::uint64_t>& value,
                     std::string about);
-  /// Bytes, or with MiB or GiB behind the number; at least 1.
+  /// Bytes, or with KiB, MiB or GiB behind the number; at least 1.
   CLI::Option* size(const std::string& name, std::optional<std::int64_t>& value, std::string about);
   /// Finite and not negative.
   CLI::Option* amount(const std::string& name, double& value, std::string about);

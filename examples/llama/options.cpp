@@ -36,7 +36,7 @@ void add_training(CLI::App& app, Options& options, Texts& texts) {
       "random weights: 'hidden=…,layers=…,heads=…,kv_heads=…,intermediate=…,vocab=…,tied=0|1'");
   auto* model = strict.path("--model", options.model, "weights from a Hugging Face folder");
   shape->excludes(model);
-  strict.path("--data", options.data, "what to learn: text or .bin")->required();
+  strict.path("--data", options.data, "what to learn: text or .bin (not with --steps 0)");
   strict.count("--steps", options.steps, 0, "optimizer steps")->required();
   strict.count("--sequence-length", options.sequence_length, 1, "predictions per sample (256)");
   strict.count("--stride", options.stride, 1, "tokens between samples (the sequence length)");
@@ -49,7 +49,7 @@ void add_training(CLI::App& app, Options& options, Texts& texts) {
                  "of each rank's matrix products (1); part of the number format");
   strict.size("--memory-limit",
               options.memory_limit,
-              "of each rank: bytes, or such as 512MiB or 2GiB; the plan must fit");
+              "of each rank: bytes, or such as 9700KiB, 512MiB or 2GiB; the plan must fit");
   app.add_flag("--recompute", options.recompute, "keep only the blocks' inputs for backward");
   app.add_flag("--no-decay-norms", options.no_decay_norms, "no weight decay of norms' weights");
   app.add_option("--hint", texts.hints, "name=value that \"auto\" in the config stands for");
@@ -77,6 +77,8 @@ void add_results(CLI::App& app, Options& options, Texts& texts) {
 void finish(Options& options, const Texts& texts) {
   if (texts.shape.empty() && options.model.empty())
     throw std::invalid_argument("--shape or --model is needed");
+  if (options.data.empty() && (options.steps > 0 || !options.logits.empty()))
+    throw std::invalid_argument("--data is required, except with --steps 0 and without --logits");
   if (!texts.shape.empty()) options.shape = parse_shape(texts.shape);
   for (const std::string& hint : texts.hints)
     sifr::parse_hint(hint, options.hints);

@@ -17,8 +17,8 @@ struct Options {
   std::filesystem::path config;
   std::optional<LlamaShape> shape;  // this or `model`
   std::filesystem::path model;
-  std::filesystem::path data;
-  std::int64_t steps = 0;  // boundaries
+  std::filesystem::path data;  // may be empty where no step reads it
+  std::int64_t steps = 0;      // boundaries
   std::int64_t sequence_length = 256;
   std::int64_t stride = 0;  // 0: sequence_length
   Order order = Order::kSequential;

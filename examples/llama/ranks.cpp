@@ -79,6 +79,15 @@ void run_on_threads(std::vector<sifr::Context>& contexts,
 
 }  // namespace
 
+void require_one_kind_of_ranks(int threads, const sifr::LaunchEnvironment& environment) {
+  if (threads == 0 || environment.size == 1) return;
+  throw sifr::UsageError(
+      fmt::format("these ranks are started by a launcher ({}, world size {}); leave out "
+                  "--threads-as-ranks or the launcher",
+                  environment.launcher,
+                  environment.size));
+}
+
 void run_ranks(int threads,
                const std::function<void(sifr::Context&)>& body,
                const sifr::ContextOptions& options) {

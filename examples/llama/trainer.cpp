@@ -4,10 +4,10 @@
 #include "examples/llama/evaluation.hpp"
 #include "examples/llama/failure.hpp"
 #include "examples/llama/save.hpp"
+#include "examples/llama/stopwatch.hpp"
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <string>
 
 namespace llama {
@@ -23,17 +23,6 @@ LlamaOptions model_options(const Options& options, const Inputs& inputs) {
     model.fill = [source](std::string_view name) { return source->fill(name); };
   return model;
 }
-
-class Stopwatch {
- public:
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
 
 }  // namespace
 
@@ -93,8 +82,7 @@ End Trainer::run() {
     if (is_interrupted()) {
       if (is_root())
         print(fmt::format("interrupted after step {} of {}\n", step + 1, options_.steps));
-      save();
-      return End::kInterrupted;
+      break;
     }
     do_between_steps(step + 1);
   }
@@ -120,17 +108,26 @@ void Trainer::read_step(std::int64_t step) {
   }
 }
 
-StepMetrics Trainer::train_step(std::int64_t step) {
+sifr::StepReport Trainer::compute_step() {
   const sifr::BatchPlan plan = engine_.batch();
-  const Stopwatch watch;
-  or_save([&] { on_all(engine_.context(), "--data", [&] { read_step(step); }); });
-  StepMetrics metrics;
+  sifr::StepReport report;
   for (std::int64_t micro_batch = 0; micro_batch < plan.accumulation; ++micro_batch) {
     const TokenBatch batch{tokens(micro_batch), {plan.micro, options_.sequence_length}};
     engine_.forward(batch);
     engine_.backward();
-    metrics.report = engine_.step();
+    report = engine_.step();
   }
+  return report;
+}
+
+StepMetrics Trainer::train_step(std::int64_t step) {
+  const sifr::BatchPlan plan = engine_.batch();
+  const Stopwatch watch;
+  StepMetrics metrics;
+  or_save([&] {
+    on_all(engine_.context(), "--data", [&] { read_step(step); });
+    metrics.report = compute_step();
+  });
   metrics.step = step;
   metrics.seconds = watch.seconds();
   metrics.tokens = plan.train * options_.sequence_length;
@@ -158,12 +155,15 @@ void Trainer::or_save(const std::function<void()>& action) {
   } catch (const sifr::IoError&) {
     save_or_warn("not saved");
     throw;
+  } catch (const sifr::NumericsError&) {
+    save_or_warn("not saved");
+    throw;
   }
 }
 
 void Trainer::do_between_steps(std::int64_t done) {
   if (done == options_.steps) return;  // finish() does all of it
-  if (options_.eval_every > 0 && done % options_.eval_every == 0) evaluate();
+  if (options_.eval_every > 0 && done % options_.eval_every == 0) or_save([&] { evaluate(); });
   if (options_.save_every == 0 || done % options_.save_every != 0) return;
   save_or_warn(fmt::format("not saved after step {}, training goes on", done));
 }
@@ -196,16 +196,16 @@ void Trainer::save_or_warn(const std::string& otherwise) {
 
 End Trainer::finish() {
   save();
-  if (is_interrupted()) return End::kInterrupted;
-  evaluate();
-  if (is_interrupted()) return End::kInterrupted;
-  if (options_.generate || !options_.generate_tokens.empty()) generate();
+  if (!is_interrupted()) evaluate();
+  const bool is_cut_short = is_interrupted();
+  const bool is_prompted = options_.generate || !options_.generate_tokens.empty();
+  if (is_prompted && !is_cut_short) generate();
   if (options_.hash_weights) {
     const std::string hash = engine_.weights_hash();
     if (is_root()) print(fmt::format("weights_hash {}\n", hash));
   }
   if (is_root()) print(fmt::format("memory of rank 0:\n{}\n", engine_.memory().to_string()));
-  return End::kDone;
+  return is_cut_short ? End::kInterrupted : End::kDone;
 }
 
 std::vector<std::int32_t> Trainer::prompt() const {

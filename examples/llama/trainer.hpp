@@ -28,15 +28,17 @@ class Trainer {
           const Inputs& inputs,
           SignalWatch& signals);
   /// Collective: trains and leaves behind what the options ask for. An interruption on any rank
-  /// ends the step on all of them, and only --save is still honoured.
+  /// ends the step on all of them, and what takes long after it, evaluation and generation, is left
+  /// out.
   [[nodiscard]] End run();
 
  private:
   [[nodiscard]] StepMetrics train_step(std::int64_t step);
   void read_step(std::int64_t step);
+  [[nodiscard]] sifr::StepReport compute_step();
   void report(const StepMetrics& metrics);
-  /// Collective: what files do to `action`, between steps and on all ranks alike, costs no weights
-  /// that are trained.
+  /// Collective: where `action` fails on all ranks alike and leaves the engine usable (a file that
+  /// cannot be read or written, a gradient that is not finite) no trained weights are lost.
   void or_save(const std::function<void()>& action);
   void do_between_steps(std::int64_t done);
   /// Collective: whether a signal came to any rank.

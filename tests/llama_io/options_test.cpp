@@ -147,12 +147,13 @@ TEST_CASE("steps, threads, seeds and temperatures have their ranges", "[llama][o
     says("--generate-tokens", value, "whole numbers with commas between, such as 1,2,3");
 }
 
-TEST_CASE("a memory limit is a whole number of bytes, MiB or GiB", "[llama][options]") {
+TEST_CASE("a memory limit is a whole number of bytes, KiB, MiB or GiB", "[llama][options]") {
   CHECK_FALSE(parsed({"--model", "m"}).memory_limit);
   const auto limit = [](const char* value) {
     return parsed({"--model", "m", "--memory-limit", value}).memory_limit;
   };
   CHECK(limit("1") == 1);
+  CHECK(limit("9700KiB") == 9700 << 10);
   CHECK(limit("512MiB") == 512 << 20);
   CHECK(limit("2GiB") == std::int64_t{2} << 30);
   CHECK(limit("9223372036854775807") == std::numeric_limits<std::int64_t>::max());
@@ -166,13 +167,27 @@ TEST_CASE("a memory limit is a whole number of bytes, MiB or GiB", "[llama][opti
                             "GiB",
                             "2gib",
                             "2MiBGiB",
+                            "2kiB",
+                            "9007199254740992KiB",
                             "9223372036854775808",
                             "8589934592GiB",
                             "1e9",
                             "0x10"})
     CHECK_THAT(refusal({"--model", "m", "--memory-limit", value}),
-               Contains("--memory-limit: needs a whole number of bytes, MiB or GiB") &&
+               Contains("--memory-limit: needs a whole number of bytes, KiB, MiB or GiB") &&
                    Contains("and '" + std::string(value) + "' was given"));
+}
+
+TEST_CASE("data is needed where a step or the logits read it", "[llama][options]") {
+  const auto exit_code = [](std::initializer_list<const char*> more) {
+    std::vector<const char*> arguments = {"llama", "--config", "c", "--model", "m"};
+    arguments.insert(arguments.end(), more);
+    return parse_options(static_cast<int>(arguments.size()), arguments.data()).exit_code;
+  };
+  CHECK(exit_code({"--steps", "0", "--generate", "a"}) == 0);
+  CHECK(exit_code({"--steps", "1", "--generate", "a"}) == 2);
+  CHECK(exit_code({"--steps", "0", "--logits", "l"}) == 2);
+  CHECK(exit_code({"--steps", "0", "--logits", "l", "--data", "d"}) == 0);
 }
 
 TEST_CASE("steps are counted in decimal digits", "[llama][options]") {

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -105,6 +106,16 @@ class Errors(ProgramTest):
         self.assertRegex("\n".join(self.end(process, expected=1)), "cut.txt: has no byte [0-9]+ any more")
         self.run_program(config(), model="out", steps=1)  # it was saved
 
+    def test_held_out_data_that_is_cut_short_while_training_is_named(self):
+        for ranks in (1, 2):
+            self.write("cut.txt", TEXT.encode() * 2)
+            held_out = ("--eval-data", self.path("cut.txt"), "--eval-every", "1")
+            process = self.start(config(), *held_out, "--save", self.path("out"), steps=10**6, ranks=ranks)
+            os.truncate(self.path("cut.txt"), 10)
+            self.assertRegex("\n".join(self.end(process, expected=1)), "cut.txt: has no byte [0-9]+ any more")
+            self.run_program(config(), model="out", steps=1)  # it was saved
+            shutil.rmtree(self.path("out"))
+
     def within(self, mib, command):
         """The command's end where its address space is that small."""
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
@@ -154,6 +165,14 @@ class Errors(ProgramTest):
 
 
 class Generation(ProgramTest):
+    def test_a_model_that_is_not_trained_generates_without_data(self):
+        arguments = self.arguments(config(), "--generate", "In the ", "--generate-count", "3", steps=0, ranks=2)
+        place = arguments.index("--data")
+        del arguments[place : place + 2]
+        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("\nIn the ", done.stdout)
+
     def test_text_and_tokens_are_continued_alike(self):
         done = self.run_program(config(), "--generate", "In the ", "--generate-count", "12", steps=20, ranks=2)
         text = [line for line in done.stdout.splitlines() if line.startswith("In the ")][0]
@@ -184,6 +203,15 @@ class Processes(ProgramTest):
         self.assertEqual(found[0], found[1])
         self.assertEqual(len(found[0]), 1)
 
+    def test_threads_as_ranks_of_launched_processes_are_refused(self):
+        launched = [self.launcher, "run", "--ranks", "2", "--", *self.arguments(config(), ranks=2)]
+        done = subprocess.run(launched, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        told = "these ranks are started by a launcher (sifr run, world size 2); leave out --threads-as-ranks or the launcher"
+        self.assertIn(told, done.stderr)
+        alone = [self.launcher, "run", "--ranks", "1", "--", *self.arguments(config(), ranks=2)]
+        subprocess.run(alone, capture_output=True, timeout=120, check=True)
+
     def test_a_mistake_ends_all_processes(self):
         launched = self.as_processes(2, config(), "--metrics", "/dev/full")
         done = subprocess.run(launched, capture_output=True, text=True, timeout=120, check=False)
@@ -210,6 +238,7 @@ class Interruption(ProgramTest):
         stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stdout + stderr)
         self.assertIn("interrupted after step", stdout)
+        self.assertIn("memory of rank 0:", stdout)
         return stdout
 
     def check_saved(self, stdout):
@@ -229,6 +258,16 @@ class Interruption(ProgramTest):
     def test_a_request_to_end_is_heard_too(self):
         wanted = self.arguments(config(), "--metrics", self.path("m"), steps=10**6, ranks=2)
         self.assertNotIn("saved", self.interrupt(signal.SIGTERM, wanted))
+
+    def test_what_is_told_at_the_end_is_told_without_what_takes_long(self):
+        results = ("--hash-weights", "--generate", "In the ", "--eval-data", self.path("text.txt"))
+        wanted = self.arguments(config(), "--metrics", self.path("m"), *results, steps=10**6, ranks=2)
+        stdout = self.interrupt(signal.SIGINT, wanted)
+        with open(self.path("m"), encoding="ascii") as file:
+            last = json.loads(file.readlines()[-1])
+        self.assertIn(f"weights_hash {last['weights_hash']}\n", stdout)
+        self.assertNotIn("In the ", stdout)
+        self.assertNotIn("held-out", stdout)
 
 
 if __name__ == "__main__":

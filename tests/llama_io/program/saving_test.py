@@ -168,6 +168,12 @@ class Saving(ProgramTest):
         self.assertEqual(done.stderr, "llama: /dev/full: cannot be written: No space left on device\n")
         self.assertEqual(len(self.weights("out")), 2 * 9 + 3)
 
+    def test_weights_are_saved_where_a_gradient_is_not_finite(self):
+        settings = config(optimizer={"type": "AdamW", "params": {"lr": 1e38}})
+        done = self.run_program(settings, "--save", self.path("out"), steps=10, ranks=2, expected=1)
+        self.assertRegex(done.stderr, "is not finite: weights are untouched")
+        self.assertEqual(len(self.weights("out")), 2 * 9 + 3)
+
     def test_metrics_and_weights_that_cannot_be_written_are_both_told(self):
         wanted = ("--metrics", self.path("metrics"), "--save", self.path("out"))
         first, second = self.end(self.limited(config(), *wanted, steps=10**6, ranks=2), expected=1)
