@@ -5,8 +5,10 @@
 //
 // The bound of a row is its bytes over the roof: the best of three probes that update 1, 3 and 4
 // arrays in place, on all ranks at once, in the same run. Bytes are what one rank reads and writes:
-// a reduce-scatter of N fp32 elements over W ranks reads 4N and writes 4N/W, an all-gather in place
-// reads and writes 4N(W−1)/W each.
+// a reduce-scatter of N elements of g bytes over W ranks reads gN and writes 4N/W, an all-gather in
+// place reads and writes gN(W−1)/W each. Beside the roof stand a loop that only reads, and a sum of
+// two arrays of the rank's own: what a reduce-scatter between two ranks does, without the other
+// one.
 
 #include "bench/measure.hpp"
 #include "bench/ranks.hpp"
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace {
@@ -35,20 +38,27 @@ class Bench {
       : group_(group),
         options_(options),
         whole_(group.allocate(options.largest, Purpose::kGradients)),
-        other_(group.device().allocate(options.largest, Purpose::kGradients)) {}
+        other_(group.device().allocate(  // holds fp32 sums of a whole in bf16 too
+            std::max(options.largest, 2 * options.largest / group.size()),
+            Purpose::kGradients)) {}
 
   void run() {
     const double roof = measure_roof();
+    const double reader = speed_of(bench::limit_probes()[bench::kReader]);
     const double sum = speed_of(bench::limit_probes()[bench::kSummer]);
     if (group_.rank() == 0) {
       fmt::print(
-          "{} ranks; roof {:.1f} GB/s for each rank; a sum of two arrays of its own {:.1f}\n",
+          "{} ranks; for each rank in GB/s: roof {:.1f}, one array read {:.1f}, a sum of two "
+          "arrays "
+          "of its own {:.1f}\n",
           group_.size(),
           roof / 1e9,
+          reader / 1e9,
           sum / 1e9);
-      fmt::print("{:<15}{:>12}{:>12}{:>9}{:>12}{:>8}{:>14}\n",
+      fmt::print("{:<20}{:>11}{:>11}{:>12}{:>9}{:>12}{:>8}{:>14}\n",
                  "collective",
                  "whole KiB",
+                 "moved KiB",
                  "median us",
                  "GB/s",
                  "bound us",
@@ -56,10 +66,16 @@ class Bench {
                  "over bound us");
     }
     for (std::int64_t bytes = 64 << 10; bytes <= options_.largest; bytes *= 2) {
+      for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+        const std::int64_t size = size_of(dtype);
+        const std::int64_t slice = bytes / size / group_.size();
+        report(fmt::format("reduce-scatter {}", name_of(dtype)),
+               bytes,
+               slice * (size * group_.size() + 4),
+               roof,
+               [&] { reduce_scatter(slice, dtype); });
+      }
       const std::int64_t slice = bytes / 4 / group_.size();
-      report("reduce-scatter", bytes, slice * 4 * (group_.size() + 1), roof, [&] {
-        reduce_scatter(slice);
-      });
       report("all-gather", bytes, 2 * slice * 4 * (group_.size() - 1), roof, [&] {
         all_gather(slice);
       });
@@ -94,8 +110,8 @@ class Bench {
     return roof;
   }
 
-  void reduce_scatter(std::int64_t slice) {
-    const ConstView whole = {whole_.data(), slice * group_.size(), DType::kFloat32};
+  void reduce_scatter(std::int64_t slice, DType dtype) {
+    const ConstView whole = {whole_.data(), slice * group_.size(), dtype};
     const ReducePart part = {
         .whole = whole, .slice_count = slice, .sum = {other_.data(), slice, DType::kFloat32}};
     group_.reduce_scatter({&part, 1}, {"bench"}, group_.device().compute()).wait();
@@ -107,7 +123,7 @@ class Bench {
     group_.all_gather({&part, 1}, {"bench"}, group_.device().compute()).wait();
   }
 
-  void report(const char* name,
+  void report(const std::string& name,
               std::int64_t whole,
               std::int64_t bytes,
               double roof,
@@ -115,9 +131,10 @@ class Bench {
     const double seconds = measure(work);
     const double bound = static_cast<double>(bytes) / roof;
     if (group_.rank() != 0) return;
-    fmt::print("{:<15}{:>12}{:>12.1f}{:>9.1f}{:>12.1f}{:>8.2f}{:>14.1f}\n",
+    fmt::print("{:<20}{:>11}{:>11}{:>12.1f}{:>9.1f}{:>12.1f}{:>8.2f}{:>14.1f}\n",
                name,
                whole >> 10,
+               bytes >> 10,
                seconds * 1e6,
                static_cast<double>(bytes) / seconds / 1e9,
                bound * 1e6,

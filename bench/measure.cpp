@@ -145,13 +145,18 @@ void print_table(const std::vector<Row>& roofs,
   };
   const Row& roof = *std::max_element(roofs.begin(), roofs.end(), is_slower);
   const auto print = [&](const Row& row) {
-    fmt::print("{:<32} {:>9.0f} {:>9.2f} {:>9.3f}\n",
+    const double bytes = row.bytes_per_element * static_cast<double>(row.elements);
+    const double speed = median(row.speeds);
+    fmt::print("{:<32} {:>9.0f} {:>9.1f} {:>9.3f} {:>9.2f} {:>9.3f}\n",
                row.name,
                row.bytes_per_element,
-               median(row.speeds),
+               bytes / 1e6,
+               bytes / speed / 1e6,
+               speed,
                median(ratios(row.speeds, roof.speeds)));
   };
-  fmt::print("{:<32} {:>9} {:>9} {:>9}\n", "row", "B/element", "GB/s", "of roof");
+  fmt::print(
+      "{:<32} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "row", "B/element", "MB", "ms", "GB/s", "of roof");
   std::for_each(roofs.begin(), roofs.end(), print);
   for (const std::vector<Row>* rows : others)
     std::for_each(rows->begin(), rows->end(), print);

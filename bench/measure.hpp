@@ -71,8 +71,8 @@ struct Row {
                                           std::int64_t count,
                                           sifr::ThreadPool& pool);
 
-/// Each row's median speed, and the median of its share of the roof's in the same round. The roof
-/// is the fastest of `roofs`.
+/// Each row's bytes, median time and speed, and the median of its share of the roof's in the same
+/// round. The roof is the fastest of `roofs`.
 void print_table(const std::vector<Row>& roofs, const std::vector<const std::vector<Row>*>& others);
 
 struct Program {
