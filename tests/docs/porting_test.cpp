@@ -42,7 +42,7 @@ struct Trainer final : sifr::Model {
   sifr::Unit unit;
 
   void declare(sifr::Units& units) override {
-    const std::uint64_t number = 0;  // of the parameter: each has a stream of its own
+    std::uint64_t number = 0;  // of the parameter: each has a stream of its own
     const sifr::Fill fill = [seed = units.seed(), number](std::int64_t first,
                                                           std::span<float> values) {
       for (float& value : values)
