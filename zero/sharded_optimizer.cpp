@@ -9,8 +9,6 @@ namespace sifr {
 
 namespace {
 constexpr std::int64_t kFloatBytes = size_of(DType::kFloat32);
-// Pieces that a kernel is told of at a time: enough for its threads to share, few to keep.
-constexpr std::size_t kBatch = 512;
 constexpr std::size_t index(int value) {
   return static_cast<std::size_t>(value);
 }
@@ -49,6 +47,8 @@ ShardedOptimizer::ShardedOptimizer(const Layout& layout,
   find_groups();
   scalars_.resize(groups_.size());
   pieces_.reserve(kBatch);
+  sum_views_.reserve(kBatch);
+  sum_parameters_.reserve(kBatch);
 }
 
 void ShardedOptimizer::place_states() {

@@ -9,6 +9,7 @@
 #include "./weight_store.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -79,6 +80,9 @@ class ShardedOptimizer {
     std::int64_t first = -1;
     std::int64_t master_first = -1;
   };
+  // Pieces or views that a kernel is told of at a time: enough for its threads to share, few to
+  // keep.
+  static constexpr std::size_t kBatch = 512;
   void place_states();
   void find_groups();
   void add_squares(int unit, int segment, Norm& norm);

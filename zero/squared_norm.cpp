@@ -6,7 +6,6 @@
 namespace sifr {
 
 namespace {
-constexpr std::size_t kBatch = 512;  // views: enough for threads to share, few to keep
 constexpr std::size_t index(int value) {
   return static_cast<std::size_t>(value);
 }
@@ -15,8 +14,6 @@ constexpr std::size_t index(int value) {
 // Padding is no parameter's, and stays out.
 ShardedOptimizer::Norm ShardedOptimizer::squared_norm() {
   Norm norm;
-  sum_views_.reserve(kBatch);
-  sum_parameters_.reserve(kBatch);
   for (const int u : trainable_units_) {
     for (int s = 0; s < static_cast<int>(layout_.unit(u).segments.size()); ++s) {
       if (layout_.unit(u).segments[index(s)].trainable) add_squares(u, s, norm);

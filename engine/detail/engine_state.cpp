@@ -13,8 +13,6 @@
 
 namespace sifr::detail {
 
-namespace {}  // namespace
-
 EngineState::EngineState(Model* model,
                          const Engine::Declare& declare_units,
                          const Config& config,
