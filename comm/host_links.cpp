@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <fcntl.h>
-#include <poll.h>
+#include <optional>
 #include <system_error>
 
 namespace sifr::detail {
@@ -24,19 +24,24 @@ struct Hello {
 
 constexpr std::array<std::byte, 1> kMessage = {};  // open files travel beside at least one byte
 
-bool has_ended(const UnixSocket& socket) noexcept {
-  pollfd entry = {socket.descriptor(), POLLRDHUP, 0};
-  return poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+void send(const HostLinks::Link& link,
+          std::span<const int> descriptors,
+          const KeepWaiting& keep_waiting) {
+  try {
+    link.socket.send(kMessage, descriptors, keep_waiting);
+  } catch (const PeerGone&) {
+    throw death_of(link);
+  }
 }
 
-void check_alive(const std::vector<HostLinks::Link>& links) {
-  for (const HostLinks::Link& link : links) {
-    if (has_ended(link.socket)) {
-      throw CommError(fmt::format("rank {} died: process {} ended while the group was being made",
-                                  link.rank,
-                                  link.socket.peer_process()),
-                      link.rank);
-    }
+std::vector<DescriptorHandle> receive(const HostLinks::Link& link,
+                                      std::size_t count,
+                                      const KeepWaiting& keep_waiting) {
+  std::array<std::byte, kMessage.size()> message = {};
+  try {
+    return link.socket.receive(message, count, keep_waiting);
+  } catch (const PeerGone&) {
+    throw death_of(link);
   }
 }
 
@@ -66,16 +71,19 @@ void check_hello(const Hello& hello,
 
 }  // namespace
 
+PeerGone death_of(const HostLinks::Link& link) {
+  return {fmt::format("rank {} died: process {} ended without leaving the group",
+                      link.rank,
+                      link.socket.peer_process()),
+          link.rank};
+}
+
 HostLinks HostLinks::lead(const UnixListener& listener, int size, const KeepWaiting& keep_waiting) {
   HostLinks made(0, size);
-  const KeepWaiting keep_accepting = [&] {
-    check_alive(made.links_);
-    keep_waiting();
-  };
   while (static_cast<int>(made.links_.size()) + 1 < size) {
-    UnixSocket socket = listener.accept(keep_accepting);
+    UnixSocket socket = listener.accept(keep_waiting);
     Hello hello;
-    (void)socket.receive(std::as_writable_bytes(std::span(&hello, 1)), 0, keep_accepting);
+    (void)socket.receive(std::as_writable_bytes(std::span(&hello, 1)), 0, keep_waiting);
     check_hello(hello, size, made.links_, socket.peer_process());
     made.links_.push_back({hello.rank, std::move(socket)});
   }
@@ -86,45 +94,55 @@ HostLinks HostLinks::lead(const UnixListener& listener, int size, const KeepWait
 }
 
 HostLinks HostLinks::follow(const std::string& name, int rank, int size) {
+  const PeerGone leader_gone("rank 0 died: its process ended while the group was being made", 0);
   HostLinks made(rank, size);
   UnixSocket socket = UnixSocket::connect(name);
-  if (!socket.is_open()) throw CommError("rank 0 ended while the group was being made", 0);
+  if (!socket.is_open()) throw PeerGone(leader_gone);
   const Hello hello = {.rank = rank, .size = size};
-  socket.send(std::as_bytes(std::span(&hello, 1)));
+  try {
+    socket.send(std::as_bytes(std::span(&hello, 1)));
+  } catch (const PeerGone&) {
+    throw PeerGone(leader_gone);
+  }
   made.links_.push_back({0, std::move(socket)});
   return made;
 }
 
 void HostLinks::send_to_all(int descriptor, const KeepWaiting& keep_waiting) const {
-  for (const Link& link : links_)
-    link.socket.send(kMessage, {&descriptor, 1}, keep_waiting);
+  std::optional<PeerGone> first;
+  for (const Link& link : links_) {
+    try {
+      send(link, {&descriptor, 1}, keep_waiting);
+    } catch (const PeerGone& gone) {
+      if (!first) first = gone;
+    }
+  }
+  if (first) throw PeerGone(*first);
 }
 
 DescriptorHandle HostLinks::receive_from_leader(const KeepWaiting& keep_waiting) const {
-  std::array<std::byte, 1> message = {};
-  return std::move(links_.front().socket.receive(message, 1, keep_waiting).front());
+  return std::move(receive(links_.front(), 1, keep_waiting).front());
 }
 
 std::vector<DescriptorHandle> HostLinks::exchange(int descriptor,
                                                   const KeepWaiting& keep_waiting) const {
-  std::array<std::byte, 1> message = kMessage;
   const auto count = static_cast<std::size_t>(size_);
   if (!is_leader()) {
-    links_.front().socket.send(message, {&descriptor, 1}, keep_waiting);
-    return links_.front().socket.receive(message, count, keep_waiting);
+    send(links_.front(), {&descriptor, 1}, keep_waiting);
+    return receive(links_.front(), count, keep_waiting);
   }
   std::vector<DescriptorHandle> all;
   all.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   if (all.front().get() < 0)
     throw std::system_error(errno, std::generic_category(), "dup of shared memory");
   for (const Link& link : links_)
-    all.push_back(std::move(link.socket.receive(message, 1, keep_waiting).front()));
+    all.push_back(std::move(receive(link, 1, keep_waiting).front()));
   std::vector<int> numbers;
   numbers.reserve(count);
   for (const DescriptorHandle& one : all)
     numbers.push_back(one.get());
   for (const Link& link : links_)
-    link.socket.send(message, numbers, keep_waiting);
+    send(link, numbers, keep_waiting);
   return all;
 }
 

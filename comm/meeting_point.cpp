@@ -32,6 +32,10 @@ std::vector<std::string> MeetingPoint::environment(int rank) const {
           "SIFR_STORE_TOKEN=" + state_->token};
 }
 
+void MeetingPoint::rank_ended(int rank) {
+  state_->server.rank_ended(rank);
+}
+
 std::uint16_t MeetingPoint::port() const noexcept {
   return state_->server.port();
 }

@@ -23,6 +23,9 @@ class SIFR_API MeetingPoint {
   /// that keeps others out.
   [[nodiscard]] std::vector<std::string> environment(int rank) const;
   [[nodiscard]] std::uint16_t port() const noexcept;
+  /// Tells ranks that still wait for that one to join, or ever will, that its process has ended:
+  /// their Context then throws CommError instead of waiting. No effect on ranks that have met.
+  void rank_ended(int rank);
 
  private:
   struct State;

@@ -34,21 +34,18 @@ void PeerWatch::run() const {
     if (entries[0].revents != 0) return;
     for (std::size_t i = 1; i < entries.size(); ++i) {
       if (entries[i].revents == 0) continue;
-      report_death(links_.links()[i - 1]);
+      const HostLinks::Link& link = links_.links()[i - 1];
+      if (control_.rank(link.rank).has_left.load(std::memory_order_acquire) == 0)
+        report(death_of(link));
       entries[i].fd = -1;
     }
   }
 }
 
-void PeerWatch::report_death(const HostLinks::Link& link) const {
-  const RankBlock& block = control_.rank(link.rank);
-  if (block.has_left.load(std::memory_order_acquire) != 0) return;
+void PeerWatch::report(const PeerGone& gone) const {
   const std::string text =
-      fmt::format("rank {} died: process {} ended without leaving the group ({})",
-                  link.rank,
-                  link.socket.peer_process(),
-                  whereabouts(block));
-  control_.abort({FailureKind::kDied, link.rank, text});
+      fmt::format("{} ({})", gone.what(), whereabouts(control_.rank(gone.rank())));
+  control_.abort({FailureKind::kDied, gone.rank(), text});
 }
 
 }  // namespace sifr::detail

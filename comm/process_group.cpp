@@ -64,27 +64,48 @@ HostLinks connect_host(int rank, int size, const Exchange& exchange, const Group
     return HostLinks::lead(
         *listener, size, patience(rank, "the other ranks of this host", options));
   }
-  HostLinks links = HostLinks::follow(introduction.substr(introduction.find('\n') + 1), rank, size);
-  (void)exchange("connected");
-  return links;
+  const std::string name = introduction.substr(introduction.find('\n') + 1);
+  try {
+    HostLinks links = HostLinks::follow(name, rank, size);
+    (void)exchange("connected");
+    return links;
+  } catch (const PeerGone&) {
+    (void)exchange("connected");  // tells if rank 0 gave up because of another one
+    throw;
+  }
 }
 
-ControlBlock share_control_block(const HostLinks& links, int rank, const GroupOptions& options) {
+/// The memory that all ranks of a group write, and what they know it by.
+struct SharedControl {
+  DescriptorHandle memory;
+  ControlBlock block;
+};
+
+SharedControl make_control(int size) {
+  const auto bytes = static_cast<std::int64_t>(ControlBlock::bytes_for(size));
+  DescriptorHandle memory = make_shared_memory("sifr-control", bytes);
+  const auto segment =
+      std::make_shared<SharedSegment>(memory.get(), bytes, SharedSegment::Access::kReadWrite);
+  return {std::move(memory), ControlBlock(segment->data(), size, segment)};
+}
+
+SharedControl receive_control(const HostLinks& links, const KeepWaiting& keep_waiting) {
   const auto bytes = static_cast<std::int64_t>(ControlBlock::bytes_for(links.size()));
-  const auto map = [&](const DescriptorHandle& memory) {
-    return std::make_shared<SharedSegment>(memory.get(), bytes, SharedSegment::Access::kReadWrite);
-  };
-  if (links.is_leader()) {
-    const DescriptorHandle memory = make_shared_memory("sifr-control", bytes);
-    const auto segment = map(memory);
-    ControlBlock control(segment->data(), links.size(), segment);
-    links.send_to_all(memory.get(), patience(rank, "the other ranks of this host", options));
-    return control;
-  }
-  const DescriptorHandle memory = links.receive_from_leader(patience(rank, "rank 0", options));
+  DescriptorHandle memory = links.receive_from_leader(keep_waiting);
   if (sealed_size(memory.get()) != bytes) throw CommError("rank 0 is another version of sifr", 0);
-  const auto segment = map(memory);
-  return ControlBlock::attach(segment->data(), links.size(), segment);
+  const auto segment =
+      std::make_shared<SharedSegment>(memory.get(), bytes, SharedSegment::Access::kReadWrite);
+  return {std::move(memory), ControlBlock::attach(segment->data(), links.size(), segment)};
+}
+
+/// Writes down why this rank gives up, if nobody has written anything yet.
+void tell_failure(const ControlBlock& control, int rank, const std::exception& error) {
+  if (const auto* gone = dynamic_cast<const PeerGone*>(&error)) {
+    control.abort({FailureKind::kDied, gone->rank(), gone->what()});
+  } else {
+    const std::string text = fmt::format("rank {} failed: {}", rank, error.what());
+    control.abort({FailureKind::kFailed, rank, text});
+  }
 }
 
 // A rank hands its open files to all others in one message.
@@ -99,13 +120,28 @@ GroupOptions bounded(const GroupOptions& options) {
 
 std::unique_ptr<Communicator> join(
     Device& device, int rank, int size, const Exchange& exchange, const GroupOptions& options) {
-  HostLinks links = connect_host(rank, size, exchange, options);
-  const ControlBlock control = share_control_block(links, rank, options);
-  auto memory = std::make_unique<ProcessMemory>(device, std::move(links), control, rank);
-  auto group =
-      std::make_unique<LocalCommunicator>(device, rank, control, std::move(memory), options);
-  group->barrier({"make the group"});
-  return group;
+  // Its end is what the others take for this rank's death: it comes after the reason.
+  const auto links = std::make_shared<const HostLinks>(connect_host(rank, size, exchange, options));
+  const SharedControl control = links->is_leader()
+                                    ? make_control(size)
+                                    : receive_control(*links, patience(rank, "rank 0", options));
+  try {
+    if (links->is_leader()) {
+      links->send_to_all(control.memory.get(),
+                         patience(rank, "the other ranks of this host", options));
+    }
+    auto group = std::make_unique<LocalCommunicator>(
+        device,
+        rank,
+        control.block,
+        std::make_unique<ProcessMemory>(device, links, control.block, rank),
+        options);
+    group->barrier({"make the group"});
+    return group;
+  } catch (const std::exception& error) {
+    tell_failure(control.block, rank, error);
+    throw;
+  }
 }
 
 std::unique_ptr<Communicator> meet_and_join(Device& device,

@@ -29,21 +29,32 @@ KeepWaiting until_deadline(const ControlBlock& control, const Call& call) {
 
 }  // namespace
 
-ProcessMemory::ProcessMemory(Device& device, HostLinks links, ControlBlock control, int rank)
+ProcessMemory::ProcessMemory(Device& device,
+                             std::shared_ptr<const HostLinks> links,
+                             ControlBlock control,
+                             int rank)
     : device_(device),
       links_(std::move(links)),
       control_(std::move(control)),
       rank_(rank),
-      watch_(links_, control_) {}
+      watch_(*links_, control_) {}
+
+std::vector<DescriptorHandle> ProcessMemory::exchange(int descriptor, const Call& call) const {
+  try {
+    return links_->exchange(descriptor, until_deadline(control_, call));
+  } catch (const PeerGone& gone) {
+    watch_.report(gone);  // no effect where the watch was faster, or another rank
+    control_.abort_page().raise();
+  }
+}
 
 ProcessMemory::Arenas ProcessMemory::map_arenas(std::int64_t bytes, const Call& call) const {
   const std::int64_t whole_pages = (bytes + kPage - 1) / kPage * kPage;
   const DescriptorHandle memory = make_shared_memory("sifr-arena", whole_pages);
   Arenas arenas;
   arenas.own = SharedSegment(memory.get(), whole_pages, SharedSegment::Access::kReadWrite);
-  const std::vector<DescriptorHandle> all =
-      links_.exchange(memory.get(), until_deadline(control_, call));
-  for (int r = 0; r < links_.size(); ++r) {
+  const std::vector<DescriptorHandle> all = exchange(memory.get(), call);
+  for (int r = 0; r < links_->size(); ++r) {
     const int theirs = all[static_cast<std::size_t>(r)].get();
     arenas.peers.push_back(
         r == rank_ ? SharedSegment()

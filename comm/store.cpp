@@ -25,6 +25,10 @@ bool is_same_secret(std::string_view given, std::string_view secret) noexcept {
   return difference == 0;
 }
 
+std::string death_of(int rank) {
+  return fmt::format("rank {} died: its process ended while the group was being made", rank);
+}
+
 }  // namespace
 
 Store::Store(int size, std::string token) : size_(size), token_(std::move(token)) {}
@@ -91,8 +95,14 @@ std::vector<Store::Outgoing> Store::close(Connection connection) {
   const std::int32_t rank = joined->second;
   ranks_.erase(joined);
   offers_.erase(rank);
-  return fail_all(
-      fmt::format("rank {} died: its process ended while the group was being made", rank));
+  return fail_all(death_of(rank));
+}
+
+std::vector<Store::Outgoing> Store::rank_ended(int rank) {
+  for (const auto& [connection, joined] : ranks_) {
+    if (joined == rank) return {};  // its connection will tell, after its last words
+  }
+  return fail_all(death_of(rank));
 }
 
 std::vector<Store::Outgoing> Store::fail_all(const std::string& text) {

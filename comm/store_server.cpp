@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
@@ -217,6 +218,11 @@ StoreServer::StoreServer(int size,
 }
 
 StoreServer::~StoreServer() = default;
+
+void StoreServer::rank_ended(int rank) {
+  asio::post(service_->context,
+             [this, rank] { service_->deliver(service_->store.rank_ended(rank)); });
+}
 
 std::uint16_t StoreServer::port() const noexcept {
   error_code ignored;

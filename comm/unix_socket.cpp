@@ -134,7 +134,7 @@ void UnixSocket::send(std::span<const std::byte> message,
   }
   while (sendmsg(descriptor(), &header, MSG_NOSIGNAL) < 0) {
     if (errno == EPIPE || errno == ECONNRESET)
-      throw CommError("a rank of this host closed its connection", -1);
+      throw PeerGone("a rank of this host closed its connection", -1);
     // As many open files as a process may have can be on their way between all of a user's.
     if (errno == ETOOMANYREFS && keep_waiting) {
       keep_waiting();
@@ -158,7 +158,7 @@ std::vector<DescriptorHandle> UnixSocket::receive(std::span<std::byte> message,
   header.msg_controllen = room.bytes.size();
   const ssize_t length = recvmsg(descriptor(), &header, MSG_CMSG_CLOEXEC);
   if (length == 0 || (length < 0 && errno == ECONNRESET)) {
-    throw CommError(fmt::format("a rank of this host (process {}) ended", peer_process()), -1);
+    throw PeerGone(fmt::format("a rank of this host (process {}) ended", peer_process()), -1);
   }
   if (length < 0) fail("recvmsg from a rank of this host");
   std::vector<DescriptorHandle> taken = take_descriptors(header);

@@ -19,9 +19,11 @@ class PeerWatch {
   PeerWatch& operator=(const PeerWatch&) = delete;
   ~PeerWatch();
 
+  /// Ends the group because of that rank, whoever of this process noticed first.
+  void report(const PeerGone& gone) const;
+
  private:
   void run() const;
-  void report_death(const HostLinks::Link& link) const;
 
   const HostLinks& links_;
   ControlBlock control_;

@@ -20,7 +20,10 @@ namespace sifr::detail {
 /// rank.
 class ProcessMemory final : public PeerMemory {
  public:
-  ProcessMemory(Device& device, HostLinks links, ControlBlock control, int rank);
+  ProcessMemory(Device& device,
+                std::shared_ptr<const HostLinks> links,
+                ControlBlock control,
+                int rank);
 
   [[nodiscard]] SharedBuffer allocate(std::int64_t bytes,
                                       Purpose purpose,
@@ -45,6 +48,7 @@ class ProcessMemory final : public PeerMemory {
     std::map<const std::byte*, std::int32_t> starts;  // of the own arenas
   };
 
+  [[nodiscard]] std::vector<DescriptorHandle> exchange(int descriptor, const Call& call) const;
   [[nodiscard]] Arenas map_arenas(std::int64_t bytes, const Call& call) const;
   /// Throws as OutOfMemory or DeviceError what the system has said.
   [[noreturn]] void refuse(const std::system_error& error,
@@ -52,7 +56,7 @@ class ProcessMemory final : public PeerMemory {
                            Purpose purpose) const;
 
   Device& device_;
-  HostLinks links_;
+  std::shared_ptr<const HostLinks> links_;
   ControlBlock control_;
   int rank_;
   std::shared_ptr<Table> table_ = std::make_shared<Table>();

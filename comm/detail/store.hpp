@@ -30,6 +30,8 @@ class Store {
   /// A connection has ended. Whoever joined and did not say goodbye has died, which ends
   /// everybody's gather.
   [[nodiscard]] std::vector<Outgoing> close(Connection connection);
+  /// A launcher saw that rank's process end. One that never came ends everybody's gather too.
+  [[nodiscard]] std::vector<Outgoing> rank_ended(int rank);
   [[nodiscard]] bool has_joined(Connection connection) const { return ranks_.contains(connection); }
   [[nodiscard]] std::size_t joined_count() const { return ranks_.size(); }
 

@@ -29,6 +29,8 @@ class StoreServer {
   ~StoreServer();
 
   [[nodiscard]] std::uint16_t port() const noexcept;
+  /// Store::rank_ended(), on the server's thread.
+  void rank_ended(int rank);
 
  private:
   struct Service;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/communicator.hpp"
 #include "device/detail/descriptor_handle.hpp"
 
 #include <cstddef>
@@ -19,6 +20,12 @@ void wait_readable(int descriptor, const KeepWaiting& keep_waiting);
 /// A message carries no more open files; the kernel's own limit is 253.
 inline constexpr std::size_t kMostDescriptors = 250;
 
+/// The process at the other end has ended, or closed the connection.
+class PeerGone : public CommError {
+ public:
+  using CommError::CommError;
+};
+
 /// A connection between two processes of one host and one user, in messages that may carry open
 /// files.
 class UnixSocket {
@@ -36,11 +43,11 @@ class UnixSocket {
   [[nodiscard]] int peer_process() const noexcept;
 
   /// Open files may have to wait until others of this user have been received; `keep_waiting` ends
-  /// that.
+  /// that. Throws PeerGone.
   void send(std::span<const std::byte> message,
             std::span<const int> descriptors = {},
             const KeepWaiting& keep_waiting = {}) const;
-  /// Throws CommError if the peer has gone, or if its message is not `message.size()` bytes with
+  /// Throws PeerGone, or CommError if the peer's message is not `message.size()` bytes with
   /// `count` open files; std::system_error if this process may not open as many.
   std::vector<DescriptorHandle> receive(std::span<std::byte> message,
                                         std::size_t count,

@@ -47,7 +47,7 @@ class Job {
   int run();
 
  private:
-  void start(const MeetingPoint& meeting_point, int rank);
+  void start(int rank);
   void wait_for_something() const;
   void collect_ended();
   void escalate();
@@ -61,6 +61,7 @@ class Job {
   const JobOptions& options_;
   JobGuard guard_;
   JobSignals signals_;
+  MeetingPoint meeting_point_;  // after the guard, which is forked without its thread
   LauncherOutput output_{STDOUT_FILENO};
   std::optional<LauncherOutput> own_errors_;  // if stderr goes elsewhere
   std::vector<Rank> ranks_;
@@ -69,7 +70,8 @@ class Job {
   bool has_terminated_ = false;
 };
 
-Job::Job(const JobOptions& options) : options_(options) {
+Job::Job(const JobOptions& options)
+    : options_(options), meeting_point_(options.ranks, options.port) {
   if (!is_same_output(STDOUT_FILENO, STDERR_FILENO)) own_errors_.emplace(STDERR_FILENO);
 }
 
@@ -82,9 +84,8 @@ Job::~Job() {
 }
 
 int Job::run() {
-  const MeetingPoint meeting_point(options_.ranks, options_.port);
   for (int r = 0; r < options_.ranks; ++r)
-    start(meeting_point, r);
+    start(r);
   while (is_running()) {
     wait_for_something();
     ++looks_;
@@ -103,12 +104,12 @@ int Job::run() {
   return has_code ? failed->ended->code() : kNoCode;
 }
 
-void Job::start(const MeetingPoint& meeting_point, int rank) {
+void Job::start(int rank) {
   RankStart start;
   start.command = options_.command;
   start.group = guard_.group();
   start.is_bound = options_.bind_cores && share_of_cores(rank, options_.ranks, start.cores);
-  start.environment = rank_environment(meeting_point, rank, options_.ranks, start.is_bound);
+  start.environment = rank_environment(meeting_point_, rank, options_.ranks, start.is_bound);
   if (options_.bind_cores && !start.is_bound && rank == 0) {
     errors().add("sifr run: fewer cores than ranks, so --bind-cores has no effect\n");
   }
@@ -132,11 +133,13 @@ void Job::wait_for_something() const {
 }
 
 void Job::collect_ended() {
-  for (Rank& rank : ranks_) {
+  for (int r = 0; r < options_.ranks; ++r) {
+    Rank& rank = ranks_[static_cast<std::size_t>(r)];
     int status = 0;
     if (rank.ended || waitpid(rank.process.id, &status, WNOHANG) != rank.process.id) continue;
     rank.ended.emplace(status);
     rank.ended_by_itself = !has_terminated_;
+    meeting_point_.rank_ended(r);
     if (!rank.ended->is_success() && !patience_ends_)
       patience_ends_ = Clock::now() + (signals_.have_come() ? kGraceAfterSignal : kGrace);
   }

@@ -107,6 +107,20 @@ TEST_CASE("sifr run returns the first failing rank's code and stops the others",
   }
 }
 
+TEST_CASE("ranks end at once where another's process ends before it joins them", "[comm][COM07]") {
+  for (const auto& [end, code] : {std::pair{"kill -KILL $$", 137}, std::pair{"exit 0", 1}}) {
+    INFO(end);
+    const auto ended = run_shell(
+        3,
+        "[ $SIFR_RANK = 1 ] && " + std::string(end) + "; exec " + quoted("comm_rank") + " train-3");
+    CHECK(ended.code == code);
+    for (const char* rank : {"[0] ", "[2] "}) {
+      CHECK_THAT(ended.errors,
+                 Contains(std::string(rank) + "rank 1 died: its process ended while the group"));
+    }
+  }
+}
+
 TEST_CASE("sifr run names the rank at fault, however long it takes to end", "[comm][COM07]") {
   struct Case {
     const char* scenario;

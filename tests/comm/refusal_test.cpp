@@ -1,3 +1,4 @@
+#include "comm/detail/host_links.hpp"
 #include "comm/detail/store_client.hpp"
 #include "comm/detail/store_server.hpp"
 #include "comm/detail/unix_socket.hpp"
@@ -10,7 +11,9 @@
 
 #include <arpa/inet.h>
 #include <chrono>
+#include <csignal>
 #include <netinet/in.h>
+#include <optional>
 #include <poll.h>
 #include <string>
 #include <system_error>
@@ -23,6 +26,7 @@ using namespace sifr::detail;
 using namespace sifr::test;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -52,9 +56,12 @@ void check_store_serves(const StoreServer& server) {
   client.leave();
 }
 
-std::vector<Spawned::Ended> run_pair(const std::string& scenario) {
-  const MeetingPoint meeting_point(2);
-  auto ranks = start_ranks({meeting_point.environment(0), meeting_point.environment(1)}, scenario);
+std::vector<Spawned::Ended> run_ranks(int count, const std::string& scenario) {
+  const MeetingPoint meeting_point(count);
+  std::vector<std::vector<std::string>> environments;
+  for (int r = 0; r < count; ++r)
+    environments.push_back(meeting_point.environment(r));
+  auto ranks = start_ranks(environments, scenario);
   return wait_all(ranks);
 }
 
@@ -127,19 +134,19 @@ TEST_CASE("a store without a free descriptor waits for one without using the pro
 
 TEST_CASE("memory that the system refuses to share is told by the rank's own kind of error",
           "[comm]") {
-  const auto few_files = run_pair("no-open-file-left");
+  const auto few_files = run_ranks(2, "no-open-file-left");
   CHECK_THAT(few_files[1].errors,
              Contains("DeviceError: weights of 1.00 MiB in shared memory: memfd_create: Too many "
                       "open files (ulimit -n)"));
   CHECK_THAT(few_files[0].errors, Contains("rank 1 failed: weights of 1.00 MiB"));
-  const auto few_taken = run_pair("no-open-file-left-to-receive");
+  const auto few_taken = run_ranks(2, "no-open-file-left-to-receive");
   CHECK_THAT(few_taken[1].errors, Contains("DeviceError: ") && Contains("Too many open files"));
 }
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take terabytes
 TEST_CASE("shared memory beyond the address space is OutOfMemory", "[comm]") {
-  const auto ended = run_pair("no-address-space-left");
+  const auto ended = run_ranks(2, "no-address-space-left");
   CHECK_THAT(ended[1].errors,
              Contains("OutOfMemory: weights of 64.00 MiB in shared memory: mmap") &&
                  Contains("refused: 64.00 MiB for weights"));
@@ -148,10 +155,51 @@ TEST_CASE("shared memory beyond the address space is OutOfMemory", "[comm]") {
 
 TEST_CASE("memory that the machine has not for all ranks together is OutOfMemory on each",
           "[comm]") {
-  for (const auto& ended : run_pair("more-than-half-of-the-machine")) {
+  for (const auto& ended : run_ranks(2, "more-than-half-of-the-machine")) {
     CHECK_THAT(ended.errors,
                Contains("OutOfMemory: weights needs ") &&
                    Contains(" on the 2 ranks of this machine, which has "));
+  }
+}
+
+TEST_CASE("who waits for open files of a process that has ended is told its rank", "[comm]") {
+  const std::string name = "sifr-test-" + random_hex();
+  const KeepWaiting wait = [] {};
+  const UnixListener listener(name);
+  std::optional<HostLinks> first = HostLinks::follow(name, 1, 3);
+  std::optional<HostLinks> second = HostLinks::follow(name, 2, 3);
+  std::optional<HostLinks> leader = HostLinks::lead(listener, 3, wait);
+  const auto rank_missed_by = [&](const HostLinks& links) {
+    try {
+      (void)links.exchange(STDERR_FILENO, wait);
+    } catch (const PeerGone& gone) {
+      return gone.rank();
+    }
+    return -1;
+  };
+  second.reset();
+  int missed_by_first = -1;
+  std::thread waits([&] { missed_by_first = rank_missed_by(*first); });
+  CHECK(rank_missed_by(*leader) == 2);
+  leader.reset();
+  waits.join();
+  CHECK(missed_by_first == 0);
+}
+
+TEST_CASE("a rank that is killed while all take memory is the one whom the others name",
+          "[comm][COM07]") {
+  for (int round = 0; round < 4; ++round) {  // their watch may notice first, or their waiting
+    const std::size_t victim = round % 2 == 0 ? 1 : 0;
+    const auto ended = run_ranks(3, victim == 1 ? "rank-1-killed" : "rank-0-killed");
+    for (std::size_t r = 0; r < ended.size(); ++r) {
+      if (r == victim) {
+        CHECK(ended[r].code == 128 + SIGSYS);
+      } else {
+        CHECK_THAT(ended[r].errors,
+                   StartsWith("rank " + std::to_string(victim) + " died: process ") &&
+                       Contains(" ended without leaving the group (last collective: "));
+      }
+    }
   }
 }
 

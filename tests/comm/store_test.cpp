@@ -82,6 +82,24 @@ TEST_CASE("whoever ends without a goodbye ends the gather", "[comm]") {
   CHECK(is_refused(send(store, 1, offer("meet", "")), "rank 1 died"));
 }
 
+TEST_CASE(
+    "a rank whose process ends before it comes ends the gather, but not before its last words",
+    "[comm]") {
+  Store store(2, token());
+  (void)send(store, 1, hello(0));
+  (void)send(store, 1, offer("meet", ""));
+  CHECK(is_refused(store.rank_ended(1), "rank 1 died"));
+  Store failing(2, token());
+  (void)send(failing, 1, hello(0));
+  (void)send(failing, 2, hello(1));
+  (void)send(failing, 1, offer("meet", ""));
+  CHECK(failing.rank_ended(1).empty());
+  CHECK(is_refused(send(failing, 2, {.kind = store::RequestKind::kFail, .text = "no memory"}),
+                   "no memory"));
+  CHECK(failing.rank_ended(1).empty());
+  CHECK(is_refused(send(failing, 1, offer("meet", "")), "no memory"));
+}
+
 TEST_CASE("whoever fails is quoted to the others, and a goodbye is no failure", "[comm]") {
   Store failing(2, token());
   (void)send(failing, 1, hello(0));

@@ -92,7 +92,7 @@ def problems_of_folder(folder):
         return [f"the saved folder is not whole: {error}"]
 
 
-def problems_of_end(victim, process, phase, code, text):
+def problems_of_end(victim, phase, code, text):
     if victim == "launcher":
         return [] if code == -signal.SIGKILL else [f"the launcher's code is {code}"]
     problems = []
@@ -100,13 +100,11 @@ def problems_of_end(victim, process, phase, code, text):
         problems.append(f"the launcher's code is {code}")
     if f"rank {victim} was killed by signal 9" not in text:
         problems.append("the launcher does not tell what happened")
-    # Until the group is made its members know a process but no rank, or only that the store lost one.
-    known = (f"rank {victim} died", f"(process {process}) ended", "has closed", "closed its connection")
     failures = [line for line in text.splitlines() if "] llama: " in line]
     # The others may not yet have begun to wait for it, or be done.
     if not failures and phase not in ("before the group was made", "at the end"):
         problems.append("no rank names a cause")
-    if not all(any(words in line for words in known) for line in failures):
+    if not all(f"rank {victim} died" in line for line in failures):
         problems.append("a rank names another cause")
     return problems
 
@@ -124,7 +122,7 @@ def kill_one(sifr, llama, victim, delay):
         problems = left_behind(training.job, wait_for_end(training.job, start))
         seconds = time.monotonic() - start
         text = training.text()
-        problems += problems_of_end(victim, process, training.phase(), code, text)
+        problems += problems_of_end(victim, training.phase(), code, text)
         problems += problems_of_folder(os.path.join(folder, "out"))
         return seconds, training.phase(), problems, text
 
