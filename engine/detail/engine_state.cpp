@@ -3,7 +3,7 @@
 #include "device/detail/check.hpp"
 #include "device/detail/log.hpp"
 #include "device/kernels.hpp"
-#include "engine/detail/model_difference.hpp"
+#include "engine/detail/first_difference.hpp"
 #include "engine/detail/refused_plan.hpp"
 #include "engine/detail/settings.hpp"
 
@@ -128,13 +128,14 @@ void EngineState::compare(const std::vector<Offer>& offers, const MemoryPlan& pl
   for (std::size_t r = 1; r < offers.size(); ++r) {
     SIFR_REQUIRE(UsageError,
                  offers[r].config == offers[0].config,
-                 "ranks 0 and {} have different configurations",
-                 r);
+                 "ranks 0 and {} have different configurations{}",
+                 r,
+                 first_difference(facts_of(config_), communicator_, static_cast<int>(r)));
     SIFR_REQUIRE(UsageError,
                  offers[r].layout == offers[0].layout,
                  "ranks 0 and {} declare different models{}",
                  r,
-                 first_difference(layout_, communicator_, static_cast<int>(r)));
+                 first_difference(facts_of(layout_), communicator_, static_cast<int>(r)));
   }
   if (!config_.optimizer && layout_.trainable_count() > 0) {
     throw config_error(

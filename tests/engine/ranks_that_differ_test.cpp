@@ -365,8 +365,10 @@ TEST_CASE("ranks that declare other models or read other files do not start", "[
   const std::vector<std::string> models(kRanks,
                                         "UsageError: ranks 0 and 2 declare different models: on "
                                         "rank 0 unit 0 is 'a', on rank 2 unit 0 is 'd'");
-  const std::vector<std::string> files(kRanks,
-                                       "UsageError: ranks 0 and 2 have different configurations");
+  const std::vector<std::string> files(
+      kRanks,
+      "UsageError: ranks 0 and 2 have different configurations: on "
+      "rank 0 /gradient_clipping: 1, on rank 2 /gradient_clipping: 0.5");
   CHECK(start("d", 1) == models);
   CHECK(start("a", 0.5) == files);
   CHECK(start("a", 1).empty());  // all agreed that it failed, so the Contexts serve another start

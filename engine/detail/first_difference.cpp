@@ -1,4 +1,4 @@
-#include "engine/detail/model_difference.hpp"
+#include "engine/detail/first_difference.hpp"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <sstream>
 #include <vector>
 
 namespace sifr::detail {
@@ -31,17 +32,6 @@ void add_facts(const UnitLayout& unit, std::vector<std::string>& facts) {
   }
 }
 
-// All that a model's fingerprint covers. A number stands before what it counts, so the first
-// difference of two lists lies within the shorter one.
-std::vector<std::string> facts_of(const Layout& layout) {
-  std::vector<std::string> facts = {fmt::format("there are {} units", layout.unit_count())};
-  for (int u = 0; u < layout.unit_count(); ++u) {
-    facts.push_back(fmt::format("unit {} is '{}'", u, layout.unit(u).name));
-    add_facts(layout.unit(u), facts);
-  }
-  return facts;
-}
-
 template <class T>
 std::vector<T> exchanged(Communicator& communicator, std::span<const T> mine) {
   std::vector<T> all(mine.size() * static_cast<std::size_t>(communicator.size()));
@@ -52,8 +42,37 @@ std::vector<T> exchanged(Communicator& communicator, std::span<const T> mine) {
 
 }  // namespace
 
-std::string first_difference(const Layout& layout, Communicator& communicator, int other) {
-  const std::vector<std::string> facts = facts_of(layout);
+// A number stands before what it counts, so the first difference of two lists lies within the
+// shorter one.
+std::vector<std::string> facts_of(const Layout& layout) {
+  std::vector<std::string> facts = {fmt::format("there are {} units", layout.unit_count())};
+  for (int u = 0; u < layout.unit_count(); ++u) {
+    facts.push_back(fmt::format("unit {} is '{}'", u, layout.unit(u).name));
+    add_facts(layout.unit(u), facts);
+  }
+  return facts;
+}
+
+std::vector<std::string> facts_of(const Config& config) {
+  std::vector<std::string> facts;
+  std::vector<std::string> sections;  // pointers to those around the line, and to the line
+  std::istringstream json(to_json(config));
+  for (std::string line; std::getline(json, line);) {
+    const std::size_t key = line.find('"');
+    if (key == std::string::npos) continue;  // a section's bracket
+    const std::size_t end = line.find('"', key + 1);
+    sections.resize(key / 2 - 1);
+    sections.push_back((sections.empty() ? "" : sections.back()) + "/" +
+                       line.substr(key + 1, end - key - 1));
+    if (line.back() == ',') line.pop_back();
+    if (line.back() != '{') facts.push_back(sections.back() + line.substr(end + 1));
+  }
+  return facts;
+}
+
+std::string first_difference(std::span<const std::string> facts,
+                             Communicator& communicator,
+                             int other) {
   const std::size_t own_count = facts.size();
   const auto counts = exchanged(communicator, std::span(&own_count, 1));
   std::vector<std::size_t> hashes(*std::min_element(counts.begin(), counts.end()));
