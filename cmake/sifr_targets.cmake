@@ -11,6 +11,13 @@ if(SIFR_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNC
   set(CMAKE_CXX_COMPILER_LAUNCHER "${SIFR_CCACHE}")
 endif()
 
+# A test that hangs ends after this many seconds, unless it names its own time. Sanitizers take up to ten times as long.
+if(SIFR_SANITIZE)
+  set(SIFR_TEST_TIMEOUT 900)
+else()
+  set(SIFR_TEST_TIMEOUT 300)
+endif()
+
 # What every target of ours is built with.
 function(sifr_configure target)
   target_compile_features(${target} PUBLIC cxx_std_20)
@@ -82,7 +89,7 @@ get_filename_component(SIFR_BUILD_NAME "${CMAKE_BINARY_DIR}" NAME)
 function(sifr_add_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT ${SIFR_TEST_TIMEOUT})
   endif()
   get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
   add_executable(${name} ${arg_SOURCES})
@@ -102,12 +109,12 @@ endif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels_file}")
 endfunction()
 
-# sifr_add_command_test(name COMMAND … [LABELS …] [TIMEOUT seconds]): a ctest that runs a program; it passes
-# with exit code 0, and counts as skipped where it prints [skipped] and the reason.
+# sifr_add_command_test(name COMMAND … [LABELS …] [TIMEOUT seconds] [PROCESSORS n]): a ctest that runs a program; it
+# passes with exit code 0, and counts as skipped where it prints [skipped] and the reason.
 function(sifr_add_command_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "COMMAND;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT ${SIFR_TEST_TIMEOUT})
   endif()
   if(SIFR_FUZZ AND NOT "fuzz" IN_LIST arg_LABELS)
     return()
@@ -117,6 +124,9 @@ function(sifr_add_command_test name)
   add_test(NAME "${test}" COMMAND ${arg_COMMAND} COMMAND_EXPAND_LISTS)
   set_tests_properties("${test}" PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${room};${arg_LABELS}"
     SKIP_REGULAR_EXPRESSION "\\[skipped\\]")
+  if(arg_PROCESSORS)
+    set_tests_properties("${test}" PROPERTIES PROCESSORS ${arg_PROCESSORS})
+  endif()
 endfunction()
 
 # sifr_add_fuzzer(name SOURCE file DEPENDS … CORPUS folder [SECONDS n]): a source that defines
@@ -135,7 +145,7 @@ function(sifr_add_fuzzer name)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     set(found "${CMAKE_CURRENT_BINARY_DIR}/${name}_found")
     file(MAKE_DIRECTORY "${found}")
-    set(command ${name} -max_total_time=${arg_SECONDS} -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+    set(command ${name} -seed=1 -max_total_time=${arg_SECONDS} -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
       "-artifact_prefix=${found}/" "${found}" "${corpus}")
   else()
     target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/replay_corpus.cpp")

@@ -34,18 +34,20 @@ struct StoreClient::Connection {
   tcp::socket socket{context};
 };
 
-/// How long to wait for one reply: asks who is missing when it is time to report, and gives up at
-/// the deadline.
+/// How long to wait for one reply: asks who is missing whenever it is time to report, and gives up
+/// at the deadline.
 class StoreClient::Patience {
  public:
   Patience(const StoreClient& client, std::function<void()> ask_who_is_missing)
-      : client_(client), ask_(std::move(ask_who_is_missing)) {}
+      : client_(client),
+        ask_(std::move(ask_who_is_missing)),
+        interval_(std::min(client.options_.report_after, client.options_.timeout / 4)) {}
 
   void keep_waiting() {
     const auto now = steady_clock::now();
-    if (!has_asked_ &&
-        now >= start_ + std::min(client_.options_.report_after, client_.options_.timeout / 2)) {
-      has_asked_ = true;
+    if (!awaits_answer_ && now >= next_question_) {
+      awaits_answer_ = true;
+      next_question_ = now + interval_;
       ask_();
     }
     if (now < start_ + client_.options_.timeout) return;
@@ -60,8 +62,9 @@ class StoreClient::Patience {
   }
 
   void note_missing(const std::vector<std::int32_t>& ranks) {
+    awaits_answer_ = false;
+    if (ranks == missing_) return;  // told before
     missing_ = ranks;
-    is_answered_ = true;
     if (ranks.empty() || client_.options_.report_after >= client_.options_.timeout) return;
     log(client_.options_.log,
         client_.member_.rank,
@@ -72,14 +75,15 @@ class StoreClient::Patience {
         seconds(client_.options_.timeout));
   }
 
-  [[nodiscard]] bool awaits_answer() const noexcept { return has_asked_ && !is_answered_; }
+  [[nodiscard]] bool awaits_answer() const noexcept { return awaits_answer_; }
 
  private:
   const StoreClient& client_;
   std::function<void()> ask_;
+  std::chrono::milliseconds interval_;
   steady_clock::time_point start_ = steady_clock::now();
-  bool has_asked_ = false;
-  bool is_answered_ = false;
+  steady_clock::time_point next_question_ = start_ + interval_;
+  bool awaits_answer_ = false;
   std::vector<std::int32_t> missing_;
 };
 

@@ -76,8 +76,9 @@ void Waiting::wait_until(
   RankBlock& block = control_.rank(peer);
   Counter& counter = block.*which;
   while (!counter.has_reached(target)) {
-    if (control_.abort_page().happened()) control_.abort_page().raise();
-    // Whoever leaves has raised its counters before it says so: look at them again.
+    // Whoever fails or leaves after its part has raised its counters before it says so: look again.
+    if (control_.abort_page().happened() && !counter.has_reached(target))
+      control_.abort_page().raise();
     if (block.has_left.load(std::memory_order_acquire) != 0 && !counter.has_reached(target)) {
       fail_because_left(peer, call);
     }

@@ -34,6 +34,9 @@ done
 
 bash cmake/install_packages.sh --tests
 
+# Where the suite is itself somebody's rank, its programs would join that job.
+unset RANK WORLD_SIZE OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE SLURM_STEP_NUM_TASKS SIFR_RANK SIFR_WORLD_SIZE
+
 # One compiler cache for every clone, whatever its path.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros
 jobs=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -64,7 +63,7 @@ void run_on_threads(std::vector<sifr::Context>& contexts,
   for (sifr::Context& context : contexts) {
     try {
       ranks.emplace_back([&] { run_one(context, body, failure); });
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {  // the system has no thread, or no memory for one
       const std::string text =
           fmt::format("--threads-as-ranks: rank {} of {} cannot be started: {}",
                       context.rank(),

@@ -36,7 +36,10 @@ class Options(unittest.TestCase):
     def test_ranks_without_threads_to_run_on_are_told(self):
         def within(mib, *arguments):
             """The benchmark's end where its address space is that small."""
-            limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+            def limit():
+                resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+                resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))  # of a thread, too
+
             return subprocess.run(
                 [COLLECTIVES, *arguments], preexec_fn=limit, capture_output=True, text=True, timeout=60, check=False
             )

@@ -20,14 +20,14 @@ namespace {
 constexpr int kRanks = 3;
 
 /// A job under the launcher, of which the process `victim` (a rank, or kRanks for the launcher) is
-/// killed after `delay`.
+/// killed `delay` after the start, or after the first step began.
 struct Killing {
   double seconds_to_end = 0;
   std::string phase;  // of the victim, as its peers tell it
   int code = 0;
 };
 
-Killing kill_one(int victim, std::chrono::milliseconds delay) {
+Killing kill_one(int victim, bool is_at_work, std::chrono::milliseconds delay) {
   Spawned job({program_folder() + "/sifr",
                "run",
                "--ranks",
@@ -38,6 +38,7 @@ Killing kill_one(int victim, std::chrono::milliseconds delay) {
   std::vector<pid_t> processes;
   while ((processes = children_of(job.id())).size() < kRanks + 1)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (is_at_work) job.wait_for("[0] ready");
   std::this_thread::sleep_for(delay);
   const auto start = Clock::now();
   kill(victim == kRanks ? job.id() : processes[static_cast<std::size_t>(victim) + 1], SIGKILL);
@@ -69,7 +70,7 @@ TEST_CASE("a job ends soon and leaves nothing wherever one of its processes is k
   std::map<int, int> histogram;  // of quarters of a second
   for (int i = 0; i < 24; ++i) {
     const int victim = i % (kRanks + 1);
-    const Killing killed = kill_one(victim, std::chrono::milliseconds(delays(random)));
+    const Killing killed = kill_one(victim, i % 2 == 1, std::chrono::milliseconds(delays(random)));
     CHECK(killed.code == 137);
     ++phases[killed.phase];
     ++histogram[static_cast<int>(killed.seconds_to_end * 4)];
@@ -88,13 +89,11 @@ TEST_CASE("a job ends soon and leaves nothing wherever one of its processes is k
 TEST_CASE("a rank that fails after a signal ends the others, a stopped one too",
           "[comm][slow][COM07]") {
   const std::string script =
-      "echo ready; [ $SIFR_RANK = 1 ] && kill -STOP $$; "
-      "[ $SIFR_RANK = 2 ] && trap '' TERM || trap 'exit 7' TERM; echo set; "
-      "while :; do sleep 0.05; done";
+      "[ $SIFR_RANK = 0 ] && trap 'exit 7' TERM || trap '' TERM; echo ready; "
+      "[ $SIFR_RANK = 1 ] && kill -STOP $$; while :; do sleep 0.05; done";
   Spawned job({program_folder() + "/sifr", "run", "--ranks", "3", "--", "sh", "-c", script});
-  job.wait_for("[0] set");
-  job.wait_for("[1] ready");
-  job.wait_for("[2] set");
+  for (const char* rank : {"[0] ready", "[1] ready", "[2] ready"})
+    job.wait_for(rank);
   job.send(SIGTERM);
   const Spawned::Ended ended = job.wait();
   CHECK(ended.code == 7);

@@ -1,3 +1,4 @@
+#include "comm/detail/unix_socket.hpp"
 #include "comm/meeting_point.hpp"
 #include "tests/comm/spawned.hpp"
 
@@ -8,7 +9,6 @@
 #include <csignal>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 using namespace sifr::test;
@@ -44,6 +44,7 @@ void check_all_succeed(const std::vector<Spawned::Ended>& ranks) {
 
 Variables torchrun_variables(int ranks, const std::string& port) {
   Variables all;
+  const std::string run = sifr::detail::random_hex();  // or two runs of this test would meet
   for (int r = 0; r < ranks; ++r) {
     const std::string rank = std::to_string(r);
     const std::string size = std::to_string(ranks);
@@ -53,8 +54,7 @@ Variables torchrun_variables(int ranks, const std::string& port) {
                    "LOCAL_WORLD_SIZE=" + size,
                    "MASTER_ADDR=localhost",
                    "MASTER_PORT=" + port,
-                   // or two runs of this test would meet
-                   "TORCHELASTIC_RUN_ID=" + std::to_string(getpid())});
+                   "TORCHELASTIC_RUN_ID=" + run});
   }
   return all;
 }
@@ -125,9 +125,15 @@ TEST_CASE("a rank that never comes is named when the group is made", "[comm]") {
   Variables two = {meeting_point.environment(0), meeting_point.environment(2)};
   for (auto& one : two)
     one.insert(one.end(), {"COMM_RANK_TIMEOUT=3000", "COMM_RANK_REPORT=100"});
-  auto ranks = start_ranks(two, "train-3");
-  for (const auto& ended : wait_all(ranks)) {
-    CHECK(ended.code == 1);
-    CHECK_THAT(ended.errors, Contains("waited 3.0 s at the store") && Contains("for rank 1"));
+  const std::string rank = program_folder() + "/comm_rank train-3";
+  std::vector<Spawned> ranks;  // rank 2 waits for both of the others at first
+  ranks.emplace_back(std::vector<std::string>{"sh", "-c", "sleep 0.5; exec " + rank}, two[0]);
+  ranks.emplace_back(std::vector<std::string>{"sh", "-c", "exec " + rank}, two[1]);
+  const auto ended = wait_all(ranks);
+  for (const auto& one : ended) {
+    CHECK(one.code == 1);
+    CHECK_THAT(one.errors, Contains("waited 3.0 s at the store") && Contains(" for rank 1\n"));
   }
+  CHECK_THAT(ended[1].errors,
+             Contains("waiting for rank 0, 1; gives") && Contains("waiting for rank 1; gives"));
 }

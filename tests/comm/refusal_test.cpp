@@ -68,7 +68,7 @@ std::vector<Spawned::Ended> run_ranks(int count, const std::string& scenario) {
 }  // namespace
 
 TEST_CASE("strangers that never show the token are closed, and keep no rank out", "[comm]") {
-  const StoreServer server(1, kToken, 0, {.strangers = 2, .patience = 200ms});
+  const StoreServer server(1, kToken, 0, {.strangers = 2, .patience = 1s});
   std::vector<DescriptorHandle> strangers;
   for (int i = 0; i < 5; ++i) {
     strangers.push_back(make_stranger());
@@ -213,6 +213,7 @@ TEST_CASE("a rank that may open few files cannot join, and says so as sifr's err
                   "WORLD_SIZE=2",
                   "MASTER_ADDR=localhost",
                   "MASTER_PORT=29507",
+                  "TORCHELASTIC_RUN_ID=" + random_hex(),
                   "COMM_RANK_TIMEOUT=100"});
     const auto ended = rank.wait();
     INFO(files << " open files: " << ended.errors);

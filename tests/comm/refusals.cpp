@@ -79,7 +79,7 @@ std::map<std::string, std::function<void(Communicator&)>> refusals() {
           {"rank-0-killed", [](Communicator& group) { allocate_killed(group, 0); }},
           {"rank-1-killed", [](Communicator& group) { allocate_killed(group, 1); }},
           {"more-than-half-of-the-machine",
-           [](Communicator& group) { allocate_limited(group, available_bytes() / 5 * 3, [] {}); }}};
+           [](Communicator& group) { allocate_limited(group, available_bytes() / 4 * 3, [] {}); }}};
 }
 
 }  // namespace sifr::test

@@ -53,8 +53,18 @@ Spawned::Spawned(std::vector<std::string> command, const std::vector<std::string
   environment.push_back(nullptr);
   std::vector<char*> arguments = pointers_to(command);
   arguments.push_back(nullptr);
+  // A suite in the background of a shell ignores signals, and what ignores one cannot trap it.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP})
+    sigaddset(&signals, signal);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const int error =
-      posix_spawnp(&id_, arguments[0], &files, nullptr, arguments.data(), environment.data());
+      posix_spawnp(&id_, arguments[0], &files, &attributes, arguments.data(), environment.data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) throw std::runtime_error("cannot start " + command[0]);
 }

@@ -37,9 +37,9 @@ TEST_CASE("a sink may take longer than the timeout, as long as each piece does n
     SmallModel model;  // of six pieces
     auto engine = Engine::initialize(model, config, {.context = &context});
     context.barrier();
-    context.communicator().set_timeout(std::chrono::seconds(2));
+    context.communicator().set_timeout(std::chrono::seconds(3));
     engine.export_weights(
-        [](const WeightPiece&) { std::this_thread::sleep_for(std::chrono::milliseconds(350)); });
+        [](const WeightPiece&) { std::this_thread::sleep_for(std::chrono::milliseconds(550)); });
     context.communicator().set_timeout(std::chrono::minutes(1));
     model.run(engine, 1);
     SIFR_CHECK_RANK(engine.step().outcome == Outcome::kUpdated);

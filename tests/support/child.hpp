@@ -20,7 +20,12 @@ inline std::string text_from_child(const std::function<std::string()>& body) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("fork");
   if (child == 0) {
-    const std::string text = body();
+    std::string text;
+    try {
+      text = body();
+    } catch (const std::exception& error) {
+      text = std::string("the child threw ") + error.what();
+    }
     _exit(write(ends[1], text.data(), text.size()) < 0 ? 1 : 0);
   }
   close(ends[1]);

@@ -118,7 +118,10 @@ class Errors(ProgramTest):
 
     def within(self, mib, command):
         """The command's end where its address space is that small."""
-        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+            resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))  # of a thread, too
+
         return subprocess.run(
             command, preexec_fn=limit, capture_output=True, text=True, timeout=60, check=False
         )
