@@ -120,26 +120,27 @@ GroupOptions bounded(const GroupOptions& options) {
 
 std::unique_ptr<Communicator> join(
     Device& device, int rank, int size, const Exchange& exchange, const GroupOptions& options) {
+  // Before the ranks meet: where there is no room for it, the exchange does not succeed.
+  std::optional<SharedControl> control;
+  if (rank == 0) control = make_control(size);
   // Its end is what the others take for this rank's death: it comes after the reason.
   const auto links = std::make_shared<const HostLinks>(connect_host(rank, size, exchange, options));
-  const SharedControl control = links->is_leader()
-                                    ? make_control(size)
-                                    : receive_control(*links, patience(rank, "rank 0", options));
+  if (!control) control = receive_control(*links, patience(rank, "rank 0", options));
   try {
     if (links->is_leader()) {
-      links->send_to_all(control.memory.get(),
+      links->send_to_all(control->memory.get(),
                          patience(rank, "the other ranks of this host", options));
     }
     auto group = std::make_unique<LocalCommunicator>(
         device,
         rank,
-        control.block,
-        std::make_unique<ProcessMemory>(device, links, control.block, rank),
+        control->block,
+        std::make_unique<ProcessMemory>(device, links, control->block, rank),
         options);
     group->barrier({"make the group"});
     return group;
   } catch (const std::exception& error) {
-    tell_failure(control.block, rank, error);
+    tell_failure(control->block, rank, error);
     throw;
   }
 }

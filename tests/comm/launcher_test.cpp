@@ -188,6 +188,15 @@ TEST_CASE("a limit on the size of files is named where shared memory meets it", 
   }
 }
 
+TEST_CASE("a rank 0 that cannot make what the group shares tells the others why", "[comm]") {
+  const std::string start = "[ $SIFR_RANK = 0 ] && ulimit -f 8; exec ";
+  const auto ended = run_shell(3, start + quoted("comm_rank") + " train-3");
+  CHECK(ended.code == 1);
+  for (const char* rank : {"[0] ", "[1] ", "[2] "}) {
+    CHECK_THAT(ended.errors, Contains(std::string(rank) + "rank 0 cannot reach its peers: "));
+  }
+}
+
 TEST_CASE("sifr run goes on where its own output reaches a limit", "[comm]") {
   const std::string run = quoted("sifr") + " run --ranks 2 -- sh -c 'seq 1000; exit 7'";
   Spawned job({"bash", "-c", "ulimit -f 1; exec " + run});
