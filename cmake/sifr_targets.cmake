@@ -11,7 +11,7 @@ if(SIFR_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNC
   set(CMAKE_CXX_COMPILER_LAUNCHER "${SIFR_CCACHE}")
 endif()
 
-# A test that hangs ends after this many seconds, unless it names its own time. Sanitizers take up to ten times as long.
+# A test that hangs ends after this many seconds, unless it names its own time; with sanitizers later.
 if(SIFR_SANITIZE)
   set(SIFR_TEST_TIMEOUT 900)
 else()

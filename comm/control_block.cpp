@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <new>
 
 namespace sifr::detail {
@@ -38,6 +39,21 @@ ControlBlock ControlBlock::attach(std::byte* memory,
 void ControlBlock::abort(const Failure& failure) const noexcept {
   abort_page_->record(failure);
   wake_all();
+}
+
+// The others need to know who failed, and of what. Further lines, such as a table of memory, are
+// told where they belong: by the rank itself.
+void ControlBlock::fail(int rank, std::string_view text) const noexcept {
+  text = text.substr(0, text.find('\n'));
+  std::array<char, 1024> line = {};
+  std::string_view whole = text;
+  try {
+    const auto end = fmt::format_to_n(line.data(), line.size(), "rank {} failed: {}", rank, text);
+    whole = {line.data(), end.out};
+  } catch (...) {  // then without the rank in the text: a failure is announced in any case
+    whole = text;
+  }
+  abort({FailureKind::kFailed, rank, whole});
 }
 
 void ControlBlock::wake_all() const noexcept {

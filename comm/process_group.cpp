@@ -81,20 +81,26 @@ struct SharedControl {
   ControlBlock block;
 };
 
+std::int64_t control_bytes(int size) {
+  return static_cast<std::int64_t>(ControlBlock::bytes_for(size));
+}
+
+std::shared_ptr<SharedSegment> map_control(const DescriptorHandle& memory, int size) {
+  return std::make_shared<SharedSegment>(
+      memory.get(), control_bytes(size), SharedSegment::Access::kReadWrite);
+}
+
 SharedControl make_control(int size) {
-  const auto bytes = static_cast<std::int64_t>(ControlBlock::bytes_for(size));
-  DescriptorHandle memory = make_shared_memory("sifr-control", bytes);
-  const auto segment =
-      std::make_shared<SharedSegment>(memory.get(), bytes, SharedSegment::Access::kReadWrite);
+  DescriptorHandle memory = make_shared_memory("sifr-control", control_bytes(size));
+  const auto segment = map_control(memory, size);
   return {std::move(memory), ControlBlock(segment->data(), size, segment)};
 }
 
 SharedControl receive_control(const HostLinks& links, const KeepWaiting& keep_waiting) {
-  const auto bytes = static_cast<std::int64_t>(ControlBlock::bytes_for(links.size()));
   DescriptorHandle memory = links.receive_from_leader(keep_waiting);
-  if (sealed_size(memory.get()) != bytes) throw CommError("rank 0 is another version of sifr", 0);
-  const auto segment =
-      std::make_shared<SharedSegment>(memory.get(), bytes, SharedSegment::Access::kReadWrite);
+  if (sealed_size(memory.get()) != control_bytes(links.size()))
+    throw CommError("rank 0 is another version of sifr", 0);
+  const auto segment = map_control(memory, links.size());
   return {std::move(memory), ControlBlock::attach(segment->data(), links.size(), segment)};
 }
 
@@ -103,8 +109,7 @@ void tell_failure(const ControlBlock& control, int rank, const std::exception& e
   if (const auto* gone = dynamic_cast<const PeerGone*>(&error)) {
     control.abort({FailureKind::kDied, gone->rank(), gone->what()});
   } else {
-    const std::string text = fmt::format("rank {} failed: {}", rank, error.what());
-    control.abort({FailureKind::kFailed, rank, text});
+    control.fail(rank, error.what());
   }
 }
 

@@ -92,19 +92,8 @@ void Rounds::finish(const Call& call) const {
   waiting_.wait_for_all(&RankBlock::done, call.sequence, call);
 }
 
-// The others need to know who failed, and of what. Further lines, such as a table of memory, are
-// told where they belong: by the rank itself.
 void Rounds::fail(std::string_view text) const noexcept {
-  text = text.substr(0, text.find('\n'));
-  std::array<char, 1024> line = {};
-  std::string_view whole = text;
-  try {
-    const auto end = fmt::format_to_n(line.data(), line.size(), "rank {} failed: {}", rank_, text);
-    whole = {line.data(), end.out};
-  } catch (...) {  // then without the rank in the text: a failure is announced in any case
-    whole = text;
-  }
-  control_.abort({FailureKind::kFailed, rank_, whole});
+  control_.fail(rank_, text);
 }
 
 void Rounds::give_up() const noexcept {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace sifr::detail {
@@ -56,10 +57,8 @@ std::vector<Store::Outgoing> Store::hello(Connection from, const Request& reques
         fmt::format(
             "rank {} of {} does not belong to this job of {}", request.rank, request.size, size_));
   }
-  for (const auto& [connection, rank] : ranks_) {
-    if (rank == request.rank)
-      return refuse(from, fmt::format("two processes say that they are rank {}", rank));
-  }
+  if (is_here(request.rank))
+    return refuse(from, fmt::format("two processes say that they are rank {}", request.rank));
   ranks_[from] = request.rank;
   return {{from, {.kind = ReplyKind::kWelcome}, false}};
 }
@@ -99,10 +98,13 @@ std::vector<Store::Outgoing> Store::close(Connection connection) {
 }
 
 std::vector<Store::Outgoing> Store::rank_ended(int rank) {
-  for (const auto& [connection, joined] : ranks_) {
-    if (joined == rank) return {};  // its connection will tell, after its last words
-  }
+  if (is_here(rank)) return {};  // its connection will tell, after its last words
   return fail_all(death_of(rank));
+}
+
+bool Store::is_here(std::int32_t rank) const {
+  return std::any_of(
+      ranks_.begin(), ranks_.end(), [rank](const auto& joined) { return joined.second == rank; });
 }
 
 std::vector<Store::Outgoing> Store::fail_all(const std::string& text) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace sifr::detail {
 
@@ -56,6 +57,8 @@ class ControlBlock {
 
   /// Records the failure if it is the first, and ends everybody's sleep.
   void abort(const Failure& failure) const noexcept;
+  /// The same, of a rank that fails by itself with this text.
+  void fail(int rank, std::string_view text) const noexcept;
   /// Ends everybody's sleep, so that they look at the abort page and at who has left.
   void wake_all() const noexcept;
 

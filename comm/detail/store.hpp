@@ -47,6 +47,7 @@ class Store {
   std::vector<Outgoing> finish_gather();
   std::vector<Outgoing> fail_all(const std::string& text);
   [[nodiscard]] store::Reply missing() const;
+  [[nodiscard]] bool is_here(std::int32_t rank) const;
 
   std::int32_t size_;
   std::string token_;

@@ -1,13 +1,13 @@
 #include "engine/detail/first_difference.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <sstream>
 #include <vector>
 
 namespace sifr::detail {
@@ -55,18 +55,9 @@ std::vector<std::string> facts_of(const Layout& layout) {
 
 std::vector<std::string> facts_of(const Config& config) {
   std::vector<std::string> facts;
-  std::vector<std::string> sections;  // pointers to those around the line, and to the line
-  std::istringstream json(to_json(config));
-  for (std::string line; std::getline(json, line);) {
-    const std::size_t key = line.find('"');
-    if (key == std::string::npos) continue;  // a section's bracket
-    const std::size_t end = line.find('"', key + 1);
-    sections.resize(key / 2 - 1);
-    sections.push_back((sections.empty() ? "" : sections.back()) + "/" +
-                       line.substr(key + 1, end - key - 1));
-    if (line.back() == ',') line.pop_back();
-    if (line.back() != '{') facts.push_back(sections.back() + line.substr(end + 1));
-  }
+  const auto json = nlohmann::ordered_json::parse(to_json(config), nullptr, false).flatten();
+  for (const auto& [pointer, value] : json.items())
+    facts.push_back(fmt::format("{}: {}", pointer, value.dump()));
   return facts;
 }
 

@@ -3,16 +3,10 @@
 #include "device/detail/descriptor_handle.hpp"
 #include "tests/support/child.hpp"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <array>
-#include <cstddef>
 #include <fstream>
 #include <iostream>
-#include <stdexcept>
 
 namespace sifr::test {
 namespace {
@@ -44,24 +38,12 @@ void limit_address_space(std::int64_t more) {
   set_limit(RLIMIT_AS, static_cast<rlim_t>(pages * 4096 + more));
 }
 
-/// From now on the system kills this process where it makes memory to share.
-void die_at_memfd_create() {
-  std::array<sock_filter, 4> program = {{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  }};
-  const sock_fprog filter = {program.size(), program.data()};
-  set_limit(RLIMIT_CORE, 0);
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
-    throw std::runtime_error("prctl");
-  }
-}
-
+/// The system kills that rank where it makes memory to share.
 void allocate_killed(Communicator& group, int victim) {
-  if (group.rank() == victim) die_at_memfd_create();
+  if (group.rank() == victim) {
+    set_limit(RLIMIT_CORE, 0);
+    answer_call(SYS_memfd_create, SECCOMP_RET_KILL_PROCESS);
+  }
   (void)group.allocate(1 << 20, Purpose::kWeights);
 }
 

@@ -3,13 +3,9 @@
 #include "tests/support/child.hpp"
 
 #include <catch2/catch.hpp>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <string>
 
 namespace sifr::test {
@@ -17,16 +13,7 @@ namespace {
 
 /// From now on the system refuses to bind threads of this process to cores, as some containers do.
 void refuse_binding() {
-  sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog filter = {4, program};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
-    throw std::runtime_error("seccomp");
+  answer_call(SYS_sched_setaffinity, SECCOMP_RET_ERRNO | EPERM);
 }
 
 }  // namespace
